@@ -1,0 +1,94 @@
+#pragma once
+// The door to compute: list devices, open a stage on one of them, run steps. A stage is a contiguous
+// range of a model's fragments with its caches.
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "compute/backends/backend.h"
+#include "compute/graph/graph.h"
+
+namespace shoal::compute {
+
+// A piece of a model that can run: embedding, one block, or the head.
+struct Fragment {
+  Graph graph;
+  std::map<std::string, ByteSpan> weights;  // By the names in the graph, in the file's layout.
+};
+
+std::vector<DeviceInfo> list_devices();
+
+// Opens a device by id or selector ("cpu", "vulkan", "vulkan:0").
+Result<std::unique_ptr<Device>> open_device(const std::string& id_or_selector, int threads);
+
+struct StageOptions {
+  int64_t context = 512;    // Positions per sequence.
+  int64_t sequences = 1;
+  int64_t rows_max = 64;    // The largest step.
+};
+
+struct StepInput {
+  std::span<const RowInfo> rows;
+  std::span<const int32_t> tokens;           // When the stage begins with the embedding,
+  std::span<const float> hidden;             // else rows x width.
+  std::span<const uint32_t> output_rows;     // When it ends with the head: ascending row numbers.
+};
+
+struct StageShape {
+  bool begins_with_tokens = false;
+  bool ends_with_logits = false;
+  int64_t width = 0;        // Of a hidden row.
+  int64_t vocabulary = 0;   // When it ends with logits, else 0.
+};
+
+// Owned and called by one thread, which also owns the device.
+class Stage {
+ public:
+  // Verifies every graph and weight as hostile input. kNoSpace with figures when it does not fit.
+  // `device` outlives the stage; the weights' bytes are not kept.
+  static Result<std::unique_ptr<Stage>> open(Device& device, std::span<const Fragment> fragments,
+                                             const StageOptions& options);
+  virtual ~Stage() = default;
+
+  virtual const StageShape& shape() const = 0;
+  virtual int64_t device_bytes() const = 0;
+
+  // Called with the output of each fragment but a head, in order (for digests). rows x width.
+  using FragmentTap = std::function<void(size_t fragment, std::span<const float> output)>;
+
+  // Hidden rows (rows x width) or logits (output_rows x vocabulary). Refuses as kInvalid rows beyond
+  // the options, positions beyond the context, tokens beyond the vocabulary, non-finite input.
+  // A failed step leaves the caches of its rows undefined and all else as it was. Writing a position
+  // again replaces it, so going back needs no call.
+  virtual Result<std::vector<float>> step(const StepInput& input, const FragmentTap* tap = nullptr) = 0;
+};
+
+// Compares every op's samples on `device` with the CPU reference, bit by bit. Names the first that
+// differs. A device that passes may do exact work.
+struct SelfTestReport {
+  bool exact = false;
+  int samples = 0;
+  int failed = 0;
+  int unsupported = 0;
+  std::string first_failure;  // "matmul q8_0 sample 3: element 17 is 0x..., reference 0x..."
+};
+Result<SelfTestReport> self_test(Device& device);
+
+// Measured on the device with one block of the given shape (random weights).
+struct BenchReport {
+  double decode_rows_per_second = 0;   // One row a step.
+  double prefill_rows_per_second = 0;  // 64 rows a step.
+  double weight_bytes_per_second = 0;  // While decoding.
+  double flops_per_second = 0;         // While prefilling.
+  double copy_bytes_per_second = 0;    // Host to device.
+};
+Result<BenchReport> bench(Device& device);
+
+}  // namespace shoal::compute
