@@ -1,0 +1,171 @@
+@0xb4d2f0a6c1e93704;
+# What shoalctl asks of the coordinator on the same machine, over a Unix socket (mode 0600) in the
+# coordinator's data folder: who may open it is its administrator.
+
+using Cxx = import "/capnp/c++.capnp";
+$Cxx.namespace("shoal::rpc");
+
+using Common = import "common.capnp";
+
+interface Admin {
+  status @0 () -> (status :Status);
+
+  publishModel @1 (manifest :Text, keys :List(Data)) -> (upload :ModelUpload);
+  # `manifest` is the JSON that `shoal-run cut` printed; one key for each of its shards, in order.
+
+  listModels @2 () -> (models :List(ModelInfo));
+  removeModel @3 (name :Text) -> ();
+
+  listHosts @4 () -> (hosts :List(HostInfo));
+  setHostStanding @5 (hostId :UInt64, standing :HostInfo.Standing) -> ();
+
+  createInvite @6 (lifetimeMs :UInt64, usesMax :UInt32) -> (url :Text);
+  # The whole attach URL, pin included.
+
+  listSessions @7 (endedMax :UInt32) -> (sessions :List(SessionInfo));
+  # The live ones, and at most so many that ended, newest first.
+
+  generate @8 (request :GenerateRequest, sink :TokenSink) -> (summary :GenerateSummary);
+  # Streams tokens into `sink`; dropping the call ends the session.
+
+  listEvents @9 (afterId :UInt64, countMax :UInt32) -> (events :List(Event));
+}
+
+struct Status {
+  name @0 :Text;
+  version @1 :Text;
+  uptimeMs @2 :UInt64;
+  address @3 :Text;          # host:port of the hosts' door.
+  pin @4 :Text;
+  hostsKnown @5 :UInt32;
+  hostsConnected @6 :UInt32;
+  devicesReady @7 :UInt32;
+  models @8 :UInt32;
+  sessionsLive @9 :UInt32;
+  tokensGenerated @10 :UInt64;   # Ever.
+  relayedBytes @11 :UInt64;      # Since start.
+}
+
+interface ModelUpload {
+  # The ciphertext of the manifest's shards, in order.
+
+  write @0 (shard :UInt32, bytes :Data) -> stream;
+  finish @1 () -> (model :ModelInfo);
+  # The model exists only from here on; an upload that is dropped leaves nothing.
+}
+
+struct ModelInfo {
+  name @0 :Text;
+  digest @1 :Text;           # Of the manifest, in hex.
+  architecture @2 :Text;
+  fragments @3 :UInt32;      # Embedding, blocks and head.
+  sealedBytes @4 :UInt64;
+  context @5 :UInt32;
+  publishedAtMs @6 :Int64;
+}
+
+struct HostInfo {
+  id @0 :UInt64;
+  name @1 :Text;
+  system @2 :Text;
+  version @3 :Text;
+  standing @4 :Standing;
+  connected @5 :Bool;
+  lastSeenMs @6 :Int64;
+  devices @7 :List(Device);
+
+  enum Standing {
+    volunteer @0;
+    trusted @1;     # May hold first and last stages of anchored sessions.
+    banned @2;
+  }
+
+  struct Device {
+    info @0 :Common.DeviceInfo;
+    exact @1 :Bool;
+    decodeRowsPerSecond @2 :Float64;
+    state @3 :Text;          # A word of DESIGN.md 7: working, standby, pooled, ...
+    reason @4 :Text;
+  }
+}
+
+struct StageInfo {
+  hostId @0 :UInt64;
+  hostName @1 :Text;
+  trusted @2 :Bool;
+  deviceId @3 :Text;
+  deviceName @4 :Text;
+  plane @5 :Text;
+  firstFragment @6 :UInt32;  # Counted over the model: 0 is the embedding, 1 the first block.
+  lastFragment @7 :UInt32;
+}
+
+struct SessionInfo {
+  id @0 :UInt64;
+  model @1 :Text;
+  privacy @2 :Privacy;
+  state @3 :Text;            # planning, loading, running, repairing, done, failed, cancelled
+  reason @4 :Text;
+  promptTokens @5 :UInt32;
+  tokens @6 :UInt32;
+  startedAtMs @7 :Int64;
+  endedAtMs @8 :Int64;       # 0 while it lives.
+  failovers @9 :UInt32;
+  stages @10 :List(StageInfo);
+}
+
+enum Privacy {
+  public @0;     # Anyone; the text must be assumed readable by the stages' owners.
+  anchored @1;   # Embedding, head, tokens and sampling only on trusted hosts.
+}
+
+struct GenerateRequest {
+  model @0 :Text;
+  prompt @1 :Text;
+  maxTokens @2 :UInt32;
+  sampling @3 :Common.Sampling;
+  privacy @4 :Privacy;
+  stagesMin @5 :UInt32;      # Split over at least so many devices, even where one would do.
+  cuts @6 :List(UInt32);     # Exactly these stage starts (fragment numbers), instead of the planner's.
+  ignoreEos @7 :Bool;
+}
+
+interface TokenSink {
+  token @0 (id :Int32, text :Text) -> stream;
+  # `text` is whole UTF-8; it may be empty while a character is unfinished.
+
+  stages @1 (stages :List(StageInfo)) -> ();
+  # Who runs what: at the start, and after each failover.
+
+  failover @2 (event :Failover) -> ();
+}
+
+struct Failover {
+  stage @0 :UInt32;
+  atToken @1 :UInt32;        # Tokens already generated when the device was lost.
+  gapMs @2 :UInt32;          # From the last token before to the first after.
+  cause @3 :Text;
+  replacement @4 :StageInfo;
+}
+
+struct GenerateSummary {
+  sessionId @0 :UInt64;
+  text @1 :Text;
+  ids @2 :List(Int32);
+  promptIds @3 :List(Int32);
+  finishReason @4 :Text;     # stop, length, cancelled
+  prefillMs @5 :UInt32;
+  tokensPerSecond @6 :Float64;
+  relayedBytes @7 :UInt64;
+  stages @8 :List(StageInfo);
+  failovers @9 :List(Failover);
+}
+
+struct Event {
+  id @0 :UInt64;
+  atMs @1 :Int64;
+  kind @2 :Text;
+  hostId @3 :UInt64;
+  sessionId @4 :UInt64;
+  text @5 :Text;             # Never holds a prompt, a token or a key.
+}

@@ -1,0 +1,109 @@
+@0xb4d2f0a6c1e93701;
+# Words that all programs share: devices, shards, stages and steps.
+#
+# Every list, text and blob has a bound in limits.h, checked where written and where read.
+
+using Cxx = import "/capnp/c++.capnp";
+$Cxx.namespace("shoal::rpc");
+
+struct DeviceInfo {
+  # One GPU, or the CPU, of a host, as its driver describes it.
+
+  id @0 :Text;         # Stable over restarts: "cpu", "vulkan:<uuid>".
+  selector @1 :Text;   # What a person types: "cpu", "vulkan:0".
+  plane @2 :Text;      # "cpu", "vulkan", "cuda".
+  name @3 :Text;
+  driver @4 :Text;
+  memoryBytes @5 :UInt64;
+  software @6 :Bool;   # A GPU driver that computes on the CPU.
+}
+
+struct Benchmark {
+  # What a device measured on itself with one block of fixed shape (compute/compute.h, BenchReport).
+
+  decodeRowsPerSecond @0 :Float64;
+  prefillRowsPerSecond @1 :Float64;
+  weightBytesPerSecond @2 :Float64;
+  flopsPerSecond @3 :Float64;
+  copyBytesPerSecond @4 :Float64;
+  measuredAtMs @5 :Int64;      # Wall clock of the host.
+}
+
+struct SelfTest {
+  # Whether the device's results are bit-identical to the reference (docs/EXACT.md).
+
+  exact @0 :Bool;
+  samples @1 :UInt32;
+  failed @2 :UInt32;
+  unsupported @3 :UInt32;
+  firstFailure @4 :Text;
+}
+
+struct SealedShard {
+  # A shard of a stage, and its key for one worker.
+
+  digest @0 :Data;       # BLAKE2b-256 of the ciphertext: its address.
+  sealedBytes @1 :UInt64;
+  sealedKey @2 :Data;    # crypto_box_seal to the worker's public key. Empty when only fetching.
+}
+
+struct StageSpec {
+  # What to open on a device: fragments in order, and how large its caches are.
+
+  shards @0 :List(SealedShard);
+  context @1 :UInt32;    # Positions per sequence.
+  sequences @2 :UInt32;
+  rowsMax @3 :UInt32;    # The largest step.
+}
+
+struct Sampling {
+  # How a token is drawn (compute/sampling/sampler.h). A temperature of 0 is greedy.
+
+  temperature @0 :Float32;
+  topK @1 :UInt32;              # 0: off.
+  topP @2 :Float32 = 1.0;
+  minP @3 :Float32;
+  repetitionPenalty @4 :Float32 = 1.0;
+  seed @5 :UInt64;
+}
+
+struct Draw {
+  # A token wanted from the row `row` of a step.
+
+  row @0 :UInt32;
+  sampling @1 :Sampling;
+  history @2 :List(Int32);      # The last tokens, for the repetition penalty. Bounded.
+  position @3 :UInt64;          # With the seed, decides the draw.
+}
+
+struct StepInput {
+  # One step of a stage. Row i belongs to sequence sequences[i], at positions[i].
+
+  sequences @0 :List(UInt32);
+  positions @1 :List(UInt32);
+  union {
+    tokens @2 :List(Int32);     # When the stage begins with the embedding.
+    hidden @3 :Data;            # f32 little-endian, rows x width.
+  }
+  draws @4 :List(Draw);         # When it ends with the head; rows ascending. May be empty: then
+                                # the step only fills the caches.
+}
+
+struct StepOutput {
+  union {
+    hidden @0 :Data;            # f32 little-endian, rows x width.
+    tokens @1 :List(Int32);     # One for each draw.
+  }
+  computeMicros @2 :UInt64;     # Time on the device, as the worker saw it.
+}
+
+interface Stage {
+  # A stage that is loaded and ready. Dropping the capability frees its memory.
+
+  step @0 (input :StepInput) -> (output :StepOutput);
+  # Fails as "failed" for input that the stage refuses, and as "disconnected" when the device, its
+  # process or its host is gone. Steps of one stage run one after another.
+
+  shape @1 () -> (beginsWithTokens :Bool, endsWithLogits :Bool, width :UInt32, vocabulary :UInt32,
+                  deviceBytes :UInt64);
+}

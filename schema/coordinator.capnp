@@ -1,0 +1,93 @@
+@0xb4d2f0a6c1e93703;
+# What a volunteer's machine may ask of a coordinator, and what the coordinator asks back.
+#
+# The connection is TLS 1.3 with the coordinator's pinned certificate (schema/transport.h). All that a
+# peer may do is a method of a capability it was handed.
+
+using Cxx = import "/capnp/c++.capnp";
+$Cxx.namespace("shoal::rpc");
+
+using Common = import "common.capnp";
+
+const protocolVersion :UInt32 = 1;
+
+interface Coordinator {
+  # The bootstrap capability: all that an unknown peer has.
+
+  hello @0 (protocolVersion :UInt32) -> (nonce :Data, protocolVersion :UInt32, name :Text);
+  # A fresh nonce for this connection. Fails when the versions do not fit, saying which side is older.
+
+  login @1 (login :Login, host :Host) -> (session :HostSession, hostId :UInt64, trusted :Bool);
+  # Proves the host's identity. An unknown host needs an invite and is enrolled; a known one needs
+  # none. Fails as "failed" with a sentence for the owner: no invite, expired invite, banned, wrong
+  # signature.
+}
+
+struct Login {
+  publicKey @0 :Data;    # Ed25519: the host's identity.
+  signature @1 :Data;    # Over "shoal-login-1" || nonce || pin of the coordinator's certificate.
+  invite @2 :Text;       # From the attach URL; empty when there is none.
+  hostName @3 :Text;
+  system @4 :Text;       # "linux x86_64".
+  version @5 :Text;      # Of the client.
+}
+
+struct DeviceReport {
+  # A device that the owner enabled, with what it proved about itself.
+
+  info @0 :Common.DeviceInfo;
+  workerKey @1 :Data;             # X25519 public key of the running worker; empty: no worker now.
+  selfTest @2 :Common.SelfTest;
+  benchmark @3 :Common.Benchmark;
+  state @4 :State;
+  reason @5 :Text;                # Why it is not ready, for people.
+
+  enum State {
+    ready @0;       # May be given work.
+    starting @1;    # Its worker is starting, testing or measuring.
+    failed @2;      # Its worker does not stay up, or its self-test failed.
+    draining @3;    # The owner wants it back: nothing new.
+  }
+}
+
+interface HostSession {
+  # Held by a client while it is connected.
+
+  report @0 (devices :List(DeviceReport)) -> ();
+  # The whole list of enabled devices, whenever any of it changes.
+
+  readShard @1 (digest :Data, offset :UInt64, length :UInt32) -> (bytes :Data);
+  # Ciphertext of a shard that this host was given to open or to fetch. At most limits::kChunkBytesMax;
+  # shorter only at the shard's end. Resume by offset.
+
+  ping @2 () -> (intervalMs :UInt32);
+  # Tells that the host is alive; to be called each `intervalMs`.
+
+  leave @3 (reason :Text) -> ();
+  # An orderly goodbye: nothing that follows counts as a failure.
+}
+
+interface Host {
+  # Implemented by the client: what a coordinator may ask of it.
+
+  openStage @0 (lease :StageLease) -> (stage :Common.Stage);
+  # Fetches what shards it lacks, loads them into the device's worker, and answers when the stage
+  # can step. Long; cancelled by dropping.
+
+  fetchShards @1 (shards :List(Common.SealedShard)) -> ();
+  # Standby: have these on disk and verified.
+
+  ping @2 () -> ();
+}
+
+struct StageLease {
+  # The right to run a stage until a time. Renewed by each step; over when the stage is dropped.
+
+  leaseId @0 :UInt64;
+  sessionId @1 :UInt64;
+  deviceId @2 :Text;
+  model @3 :Text;
+  firstFragment @4 :UInt32;   # Of the model; the shards are this one and those that follow.
+  spec @5 :Common.StageSpec;
+  silenceMaxMs @6 :UInt32;    # Without a step for this long, the client may drop the stage.
+}
