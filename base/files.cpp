@@ -1,0 +1,106 @@
+#include "base/files.h"
+
+#include <algorithm>
+
+#include "base/digest.h"
+#include "base/log.h"
+
+namespace shoal {
+namespace {
+
+constexpr std::string_view kMagic = "shoalst1";
+constexpr size_t kHeaderBytes = 8 + 8 + sizeof(Digest::bytes);
+constexpr Bytes kStateBytesMax{256 << 20};
+
+std::filesystem::path good_path(const std::filesystem::path& path) {
+  std::filesystem::path good = path;
+  good += ".good";
+  return good;
+}
+
+Result<ByteVector> read_state(const std::filesystem::path& path) {
+  SHOAL_TRY_ASSIGN(file, read_file(path, kStateBytesMax));
+  const auto corrupt = [&path](std::string_view why) {
+    return Error{ErrorCode::kCorrupt, path.string() + ": " + std::string(why)};
+  };
+  if (file.size() < kHeaderBytes) return corrupt("ends inside its header");
+  const ByteSpan all = file;
+  if (as_text(all.first(kMagic.size())) != kMagic) return corrupt("is no state file of Shoal");
+  const ByteSpan body = all.subspan(kHeaderBytes);
+  if (load_le<uint64_t>(all.data() + 8) != body.size()) {
+    return corrupt("its length is not what its header says");
+  }
+  if (digest_of(body) != Digest::from_bytes(all.subspan(16, 32)).value()) {
+    return corrupt("its checksum does not match its content");
+  }
+  return to_vector(body);
+}
+
+}  // namespace
+
+Result<void> make_folder(const std::filesystem::path& path) {
+  if (path.empty()) return {};
+  std::error_code code;
+  if (std::filesystem::is_directory(path, code)) return {};
+  if (path.has_parent_path() && path.parent_path() != path) SHOAL_TRY(make_folder(path.parent_path()));
+  code.clear();
+  const bool made = std::filesystem::create_directory(path, code);
+  if (code) {
+    const bool denied = code == std::errc::permission_denied || code == std::errc::read_only_file_system;
+    return Error{denied ? ErrorCode::kDenied : ErrorCode::kIo,
+                 "cannot make folder " + path.string() + ": " + code.message()};
+  }
+  if (made) std::filesystem::permissions(path, std::filesystem::perms::owner_all, code);
+  return {};
+}
+
+Result<Bytes> free_space(const std::filesystem::path& path) {
+  std::error_code code;
+  const std::filesystem::space_info space = std::filesystem::space(path, code);
+  if (code) {
+    return Error{ErrorCode::kIo, "cannot ask for free space of " + path.string() + ": " + code.message()};
+  }
+  return Bytes{static_cast<int64_t>(std::min<uint64_t>(space.available, INT64_MAX))};
+}
+
+StateFile::StateFile(std::filesystem::path path, int mode) : path_(std::move(path)), mode_(mode) {}
+
+Result<StateFile::Loaded> StateFile::load() const {
+  Result<ByteVector> current = read_state(path_);
+  if (current.ok()) return Loaded{std::move(current).value(), std::nullopt};
+  Result<ByteVector> good = read_state(good_path(path_));
+  if (!good.ok()) return current.error();
+  log_warning("files", "state_fell_back", {{"path", path_.string()}, {"why", current.error()}});
+  return Loaded{std::move(good).value(), current.error()};
+}
+
+Result<void> StateFile::save(ByteSpan bytes) const {
+  if (bytes.size() > static_cast<size_t>(kStateBytesMax.count) - kHeaderBytes) {
+    return Error{ErrorCode::kNoSpace, path_.string() + ": state is too large"};
+  }
+  // Only a whole file may become the good copy: a torn one must not push out its rescue.
+  if (const Result<ByteVector> current = read_state(path_); current.ok()) {
+    const std::filesystem::path fresh = good_path(path_) += ".new";
+    std::error_code code;
+    std::filesystem::remove(fresh, code);
+    // A second name for the same file: free, and nothing to tear.
+    std::filesystem::create_hard_link(path_, fresh, code);
+    if (!code) std::filesystem::rename(fresh, good_path(path_), code);
+    if (code) {  // A file system without links.
+      ByteWriter copy;
+      copy.text(kMagic);
+      copy.u64(current.value().size());
+      copy.bytes(digest_of(current.value()).bytes);
+      copy.bytes(current.value());
+      SHOAL_TRY(write_file_durably(good_path(path_), copy.view(), mode_));
+    }
+  }
+  ByteWriter file;
+  file.text(kMagic);
+  file.u64(bytes.size());
+  file.bytes(digest_of(bytes).bytes);
+  file.bytes(bytes);
+  return write_file_durably(path_, file.view(), mode_);
+}
+
+}  // namespace shoal
