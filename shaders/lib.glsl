@@ -1,0 +1,90 @@
+// What every kernel shares: the types of its buffers, its push constants, exact arithmetic, and how it
+// reads weights. A kernel includes this after `#version 460`.
+//
+// A kernel has no descriptors. It is handed the addresses of its buffers as push constants, in the
+// order of op_params.h; what is behind an address is only ever read as 32-bit words, so no feature for
+// small types is asked of a device. No kernel waits for another invocation: barriers cost a software
+// driver more than the sharing saves.
+#extension GL_EXT_buffer_reference : require
+#extension GL_EXT_control_flow_attributes : require
+
+#include "shaders/exact_math.h"
+#include "shaders/op_params.h"
+
+layout(local_size_x = 64) in;
+
+layout(buffer_reference, std430, buffer_reference_align = 4) buffer Floats { float at[]; };
+layout(buffer_reference, std430, buffer_reference_align = 4) buffer Words { uint at[]; };
+layout(buffer_reference, std430, buffer_reference_align = 4) buffer Rows { RowInfo at[]; };
+
+// The end of every kernel's push constants; its buffers stand before, 8 bytes each, at most five.
+// Matches DispatchBlock in compute/backends/vulkan/vulkan_backend.cpp.
+#define CALL(Params)                 \
+  layout(offset = 40) Words status;  \
+  layout(offset = 48) Params p;      \
+  layout(offset = 112) uint call_index; \
+  layout(offset = 116) uint invocations
+
+// This invocation's number; those from `invocations` on have nothing to do. The groups are spread over
+// two dimensions because a device may take as few as 65535 in one.
+uint invocation() {
+  return (gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x) * gl_WorkGroupSize.x +
+         gl_LocalInvocationID.x;
+}
+
+// Sum and product, each rounded on its own. Kernels write no bare + or * between floats.
+float plus(float a, float b) {
+  precise float r = a + b;
+  return r;
+}
+float minus(float a, float b) {
+  precise float r = a - b;
+  return r;
+}
+float times(float a, float b) {
+  precise float r = a * b;
+  return r;
+}
+
+// Byte i of a word as a signed number.
+int signed_byte(uint word, int i) { return bitfieldExtract(int(word), 8 * i, 8); }
+
+// The sum of four products of signed bytes.
+int dot_bytes(uint a, uint b) {
+  return signed_byte(a, 0) * signed_byte(b, 0) + signed_byte(a, 1) * signed_byte(b, 1) +
+         signed_byte(a, 2) * signed_byte(b, 2) + signed_byte(a, 3) * signed_byte(b, 3);
+}
+
+// Half i (0 or 1) of a word.
+uint half_bits(uint word, uint i) { return (word >> (16u * i)) & 0xFFFFu; }
+
+// The order of a float dot product: 8 lanes inside a chunk, chunks in ascending order.
+float sum_lanes(float lane[SHOAL_SUM_LANES]) {
+  return plus(plus(plus(lane[0], lane[1]), plus(lane[2], lane[3])),
+              plus(plus(lane[4], lane[5]), plus(lane[6], lane[7])));
+}
+
+// Weights lie row by row as upload_weight() repacks them (weight_layout.h):
+//   f32    a word each
+//   f16, bf16   two to a word, a row padded to whole words
+//   q8_0   the row's int8 values, four to a word, then its f16 scales, two to a word
+//   q4_0   the row's nibbles, 4 words a block as in the file, then its f16 scales, two to a word
+uint weight_stride(uint k) {
+#if defined(VARIANT_F32)
+  return k;
+#elif defined(VARIANT_Q8_0)
+  return k / 4u + (k / 32u + 1u) / 2u;
+#elif defined(VARIANT_Q4_0)
+  return k / 8u + (k / 32u + 1u) / 2u;
+#else
+  return (k + 1u) / 2u;
+#endif
+}
+
+float half_value(uint bits) {
+#if defined(VARIANT_BF16)
+  return exact_bfloat16_to_float(bits);
+#else
+  return exact_half_to_float(bits);
+#endif
+}
