@@ -25,19 +25,33 @@ SHOAL_EXACT_FN float uintBitsToFloat(uint u) { float x; std::memcpy(&x, &u, 4); 
 // A dot product or sum over K is cut into chunks of 256 elements from index 0. Chunk results are
 // added in ascending order, starting from the first chunk's result.
 // - Float chunk: 8 lanes, lane l sums the elements k with k mod 8 = l in ascending k, starting from
-//   +0; the chunk is ((l0+l1)+(l2+l3))+((l4+l5)+(l6+l7)).
+//   +0; the chunk is ((l0+l1)+(l2+l3))+((l4+l5)+(l6+l7)). Both factors of every product go through
+//   exact_factor() first, so that no product is subnormal.
 // - Quantised chunk: blocks of 32 in ascending order, starting from +0; each adds
 //   float(integer sum of the block) * (weight scale * activation scale).
-// Attention walks positions in chunks of 32 from position 0 (see attention.cpp).
+// Attention walks positions in chunks of 32 from position 0 (compute/ops/attention.cpp).
 #define SHOAL_NUMERICS_VERSION 1
 #define SHOAL_SUM_CHUNK 256
 #define SHOAL_SUM_LANES 8
 #define SHOAL_QUANT_BLOCK 32
 #define SHOAL_ATTENTION_CHUNK 32
 
-// A value below 2^-100 in magnitude becomes +0, so that no subnormal decides a result.
+// Subnormals: planes differ in keeping them, so none may ever arise or be read. Every f32 that an op
+// reads from a buffer goes through exact_flush() or exact_factor(), and every f32 that it writes
+// through exact_flush(). With factors of 2^-50 and more, products are 2^-100 and more, their sums are
+// multiples of 2^-123, and what cancels leaves a normal number or zero.
+#define SHOAL_FLUSH_BITS 0x0D800000u      // 2^-100
+#define SHOAL_FACTOR_BITS 0x26800000u     // 2^-50
+#define SHOAL_MAGNITUDE_BITS 0x71800000u  // 2^100
+
+// A value below 2^-100 in magnitude becomes +0.
 SHOAL_EXACT_FN float exact_flush(float x) {
-  return (floatBitsToUint(x) & 0x7FFFFFFFu) < 0x0D800000u ? 0.0f : x;
+  return (floatBitsToUint(x) & 0x7FFFFFFFu) < SHOAL_FLUSH_BITS ? 0.0f : x;
+}
+
+// A factor of a product that is summed: below 2^-50 in magnitude it becomes +0.
+SHOAL_EXACT_FN float exact_factor(float x) {
+  return (floatBitsToUint(x) & 0x7FFFFFFFu) < SHOAL_FACTOR_BITS ? 0.0f : x;
 }
 
 SHOAL_EXACT_FN bool exact_is_finite(float x) {
@@ -51,11 +65,14 @@ SHOAL_EXACT_FN float exact_round(float x) {
   return r;
 }
 
-// 1/x. REQUIRES: 2^-100 <= |x| <= 2^100.
+// 1/x. A magnitude outside 2^-100 .. 2^100 counts as the bound that it passed.
 SHOAL_EXACT_FN float exact_reciprocal(float x) {
   uint bits = floatBitsToUint(x);
-  precise float a = uintBitsToFloat(bits & 0x7FFFFFFFu);
-  precise float y = uintBitsToFloat(0x7EF311C7u - (bits & 0x7FFFFFFFu));
+  uint magnitude = bits & 0x7FFFFFFFu;
+  if (magnitude < SHOAL_FLUSH_BITS) magnitude = SHOAL_FLUSH_BITS;
+  if (magnitude > SHOAL_MAGNITUDE_BITS) magnitude = SHOAL_MAGNITUDE_BITS;
+  precise float a = uintBitsToFloat(magnitude);
+  precise float y = uintBitsToFloat(0x7EF311C7u - magnitude);
   for (int i = 0; i < 4; ++i) {
     precise float p = a * y;
     precise float t = 1.0f - p;
@@ -65,10 +82,11 @@ SHOAL_EXACT_FN float exact_reciprocal(float x) {
   return uintBitsToFloat(floatBitsToUint(y) | (bits & 0x80000000u));
 }
 
-// 1/sqrt(x). REQUIRES: 2^-100 <= x <= 2^100.
+// 1/sqrt(x) for x >= 0. Below 2^-100 it counts as 2^-100; above, any finite x is in the domain.
 SHOAL_EXACT_FN float exact_rsqrt(float x) {
-  precise float half_x = 0.5f * x;
-  precise float y = uintBitsToFloat(0x5F375A86u - (floatBitsToUint(x) >> 1));
+  precise float a = floatBitsToUint(x) < SHOAL_FLUSH_BITS ? uintBitsToFloat(SHOAL_FLUSH_BITS) : x;
+  precise float half_x = 0.5f * a;
+  precise float y = uintBitsToFloat(0x5F375A86u - (floatBitsToUint(a) >> 1));
   for (int i = 0; i < 4; ++i) {
     precise float h = half_x * y;
     precise float p = h * y;
@@ -79,12 +97,15 @@ SHOAL_EXACT_FN float exact_rsqrt(float x) {
   return y;
 }
 
-// e^x for x <= 80; +0 below -69 (under 2^-100). Range reduction by ln 2 in two parts, then the
-// degree-5 polynomial of the Cephes library's expf (S. Moshier).
+// e^x; x above 80 counts as 80, and below -69 (under 2^-99) the result is +0. Range reduction by ln 2
+// in two parts, then the degree-5 polynomial of the Cephes library's expf (S. Moshier).
 SHOAL_EXACT_FN float exact_exp(float x) {
   if (x < -69.0f) return 0.0f;
+  if (x > 80.0f) x = 80.0f;
   precise float scaled = x * 1.44269504088896341f;
-  precise float n = exact_round(scaled);
+  precise float t = scaled + 12582912.0f;  // exact_round(), with the integer kept in t's low bits.
+  precise float n = t - 12582912.0f;
+  uint n_bits = floatBitsToUint(t) - 0x4B400000u;
   precise float hi = n * 0.693359375f;
   precise float lo = n * -2.12194440e-4f;
   precise float r1 = x - hi;
@@ -99,7 +120,7 @@ SHOAL_EXACT_FN float exact_exp(float x) {
   precise float q = p * r2;
   q = q + r;
   q = q + 1.0f;
-  precise float scale = uintBitsToFloat(uint(int(n) + 127) << 23);
+  precise float scale = uintBitsToFloat((n_bits + 127u) << 23);
   precise float result = q * scale;
   return result;
 }
@@ -117,6 +138,26 @@ SHOAL_EXACT_FN float exact_sigmoid(float x) {
 SHOAL_EXACT_FN float exact_silu(float x) {
   precise float y = x * exact_sigmoid(x);
   return exact_flush(y);
+}
+
+// Quantising a block of 32 by the bits of its largest magnitude. Below 2^-50 the whole block is zero
+// with scale 0; above 2^100 the op reports non_finite instead.
+SHOAL_EXACT_FN float exact_quant_scale(uint largest_bits) {
+  if (largest_bits < SHOAL_FACTOR_BITS) return 0.0f;
+  precise float scale = uintBitsToFloat(largest_bits) * 0.00787401574803149606f;  // 1/127
+  return scale;
+}
+SHOAL_EXACT_FN float exact_quant_inverse(uint largest_bits) {
+  if (largest_bits < SHOAL_FACTOR_BITS) return 0.0f;
+  precise float inverse = 127.0f * exact_reciprocal(uintBitsToFloat(largest_bits));
+  return inverse;
+}
+// -127 .. 127: x * inverse to the nearest integer, ties to even.
+SHOAL_EXACT_FN int exact_quant_value(float x, float inverse) {
+  precise float scaled = x * inverse;
+  precise float t = scaled + 12582912.0f;
+  int q = int(floatBitsToUint(t) - 0x4B400000u);
+  return q < -127 ? -127 : (q > 127 ? 127 : q);
 }
 
 // IEEE binary16 in the low 16 bits to f32; subnormal halves become normal floats, infinities and
@@ -154,6 +195,7 @@ SHOAL_EXACT_FN uint exact_float_to_half(float x) {
   return sign | ((rounded - 0x38000000u) >> 13);
 }
 
+// A small bfloat16 becomes a subnormal f32: use it through exact_flush() or exact_factor().
 SHOAL_EXACT_FN float exact_bfloat16_to_float(uint h) { return uintBitsToFloat(h << 16); }
 
 #ifdef __cplusplus

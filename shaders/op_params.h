@@ -15,12 +15,15 @@ struct RowInfo {
   uint position;
 };
 
-// tokens i32[rows], table[vocabulary, width] -> f32[rows, width]. Variant: the table's type.
+// tokens i32[rows], table[vocabulary, width] -> flush(row) f32[rows, width]. Variant: the table's type;
+// a quantised element is float(q) * scale.
 struct EmbedParams {
   uint rows, width, vocabulary;
 };
 
-// x f32[rows, width], weight f32[width] -> f32[rows, width].
+// x f32[rows, width], weight f32[width] -> f32[rows, width]:
+// x' = flush(x), sum of factor(x')^2 in the order of float chunks, mean = sum * inverse_width,
+// s = rsqrt(mean + epsilon), y = flush(flush(x' * s) * flush(weight)).
 struct RmsNormParams {
   uint rows, width;
   float epsilon;
@@ -28,13 +31,14 @@ struct RmsNormParams {
 };
 
 // x f32[rows, width] -> q8_rows[rows, width]. width is a multiple of 32. A row is `width` int8, then
-// width / 32 f32 scales.
+// width / 32 f32 scales. Per block by exact_quant_*(); a magnitude above 2^100 reports non_finite.
 struct QuantizeParams {
   uint rows, width;
 };
 
 // x[rows, k], weight[n, k] -> f32[rows, n_total], columns n_first .. n_first + n - 1. x is q8_rows for
 // q8_0 and q4_0 weights, else f32. Variant: the weight's type. A backend may cut n into several calls.
+// y = flush(the sum in the order of float or quantised chunks).
 struct MatmulParams {
   uint rows, n, k;
   uint n_first, n_total;
@@ -42,36 +46,43 @@ struct MatmulParams {
 
 // x f32[rows, heads * head_dim], table f32[context, rotary / 2, 2], row_info -> like x. The table
 // holds (cos, sin). Pairs are (i, i + rotary / 2) when interleaved is 0, else (2i, 2i + 1).
+// With a, b, c, s through factor(): flush(a * c - b * s), flush(a * s + b * c), each product and the
+// sum rounded alone. Elements from `rotary` on are flush(x).
 struct RopeParams {
   uint rows, heads, head_dim, rotary;
   uint interleaved;
 };
 
 // x f32[rows, width], row_info -> state[sequences, context, width], in place. Variant: the state's
-// type, f32 or f16.
+// type: f32 stores factor(x), f16 stores exact_float_to_half(x); an infinity reports non_finite.
 struct CacheAppendParams {
   uint rows, width, context;
 };
 
 // q f32[rows, heads * head_dim], keys and values state[sequences, context, kv_heads * head_dim],
 // row_info -> f32[rows, heads * head_dim]. Row r sees positions 0 .. row_info[r].position of its
-// sequence. Variant: the states' type.
+// sequence; query head h reads key head h / (heads / kv_heads). Variant: the states' type.
+// Per chunk c of 32 positions, ascending: score = flush(dot(q, k) * scale), the dot in float chunk
+// order over head_dim; m_c = largest score; w = factor(exp(score - m_c)); l_c = sum of w ascending
+// from +0; o_c[d] = sum of w * factor(v[d]) ascending from +0. The first chunk sets m, l, o; each
+// later one merges: m' = max(m, m_c), a = factor(exp(m - m')), b = factor(exp(m_c - m')),
+// l = l * a + l_c * b, o = flush(o * a) + flush(o_c * b), m = m'. Result: flush(o * reciprocal(l)).
 struct AttentionParams {
   uint rows, heads, kv_heads, head_dim, context;
   float scale;
 };
 
-// gate f32[rows, width], up f32[rows, width] -> silu(gate) * up.
+// gate f32[rows, width], up f32[rows, width] -> flush(silu(flush(gate)) * flush(up)).
 struct SwigluParams {
   uint rows, width;
 };
 
-// a f32[rows, width] + b f32[rows, width].
+// a f32[rows, width], b f32[rows, width] -> flush(flush(a) + flush(b)).
 struct AddParams {
   uint rows, width;
 };
 
-// x f32[rows_in, width], picked i32[rows] -> f32[rows, width].
+// x f32[rows_in, width], picked i32[rows] -> flush(x[picked]) f32[rows, width].
 struct SelectRowsParams {
   uint rows, width, rows_in;
 };
