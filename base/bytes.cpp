@@ -23,8 +23,9 @@ int base64url_value(char c) {
 }
 
 Error bad_text(std::string_view what, size_t position) {
-  return {ErrorCode::kInvalid,
-          std::string(what) + " breaks off or has a wrong letter at position " + std::to_string(position)};
+  return {ErrorCode::kInvalid, std::string(what) +
+                                   " breaks off or has a wrong letter at position " +
+                                   std::to_string(position)};
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 #pragma once
-// Bytes as views: text forms, little-endian numbers, and a reader and a writer that cannot leave their
-// bounds. Holds no memory but what it returns.
+// Bytes as views: text forms, little-endian numbers, and a reader and a writer that cannot leave
+// their bounds. Holds no memory but what it returns.
 
 #include <bit>
 #include <concepts>
@@ -25,7 +25,7 @@ inline std::string_view as_text(ByteSpan bytes) {
 }
 inline ByteVector to_vector(ByteSpan bytes) { return {bytes.begin(), bytes.end()}; }
 
-std::string hex_encode(ByteSpan bytes);               // Lower case.
+std::string hex_encode(ByteSpan bytes);                // Lower case.
 Result<ByteVector> hex_decode(std::string_view text);  // Either case; nothing but digits.
 
 // RFC 4648 section 5, without padding. Decoding refuses padding, other letters and stray last bits,
@@ -35,15 +35,14 @@ Result<ByteVector> base64url_decode(std::string_view text);
 
 // REQUIRES: sizeof(T) bytes can be read or written at `at`, which needs no alignment.
 template <class T>
-  requires std::unsigned_integral<T> || std::signed_integral<T>
-T load_le(const std::byte* at) {
+requires std::unsigned_integral<T> || std::signed_integral<T> T load_le(const std::byte* at) {
   static_assert(std::endian::native == std::endian::little);
   T value;
   std::memcpy(&value, at, sizeof value);
   return value;
 }
 template <class T>
-  requires std::unsigned_integral<T> || std::signed_integral<T>
+requires std::unsigned_integral<T> || std::signed_integral<T>
 void store_le(std::byte* at, T value) {
   static_assert(std::endian::native == std::endian::little);
   std::memcpy(at, &value, sizeof value);

@@ -1,6 +1,6 @@
 #pragma once
-// Our own bugs stop the process, in every build. Not for bad input and not for the world's failures:
-// those are base/result.h.
+// Our own bugs stop the process, in every build. Not for bad input and not for the world's
+// failures: those are base/result.h.
 
 #include <cstdio>
 #include <cstdlib>
@@ -14,8 +14,8 @@ namespace shoal {
 
 }  // namespace shoal
 
-#define SHOAL_CHECK(condition)                                          \
-  do {                                                                  \
+#define SHOAL_CHECK(condition)                                               \
+  do {                                                                       \
     if (!(condition)) ::shoal::check_failed(__FILE__, __LINE__, #condition); \
   } while (false)
 

@@ -1,6 +1,7 @@
 #pragma once
-// The frame of every command line program: --help, --version, --json, subcommands, and the one place
-// that shows an error to a person or a script. Options are CLI11's own: include <CLI/CLI.hpp> to add them.
+// The frame of every command line program: --help, --version, --json, subcommands, and the one
+// place that shows an error to a person or a script. Options are CLI11's own: include <CLI/CLI.hpp>
+// to add them.
 
 #include <functional>
 #include <memory>
@@ -15,12 +16,12 @@ class App;
 
 namespace shoal {
 
-// 0 all went well · 1 any other failure · 2 asked wrongly · 3 not found · 4 refused · 5 not now or too late ·
-// 6 no space · 7 corrupt data
+// 0 all went well · 1 any other failure · 2 asked wrongly · 3 not found · 4 refused · 5 not now or
+// too late · 6 no space · 7 corrupt data
 int exit_status(ErrorCode code);
 
-// "program: message" on stderr, or {"error":{"code":…,"message":…}} on stdout for a script. Returns the
-// exit status.
+// "program: message" on stderr, or {"error":{"code":…,"message":…}} on stdout for a script. Returns
+// the exit status.
 int show_error(std::string_view program, const Error& error, bool json);
 
 class CommandLine {
@@ -31,8 +32,8 @@ class CommandLine {
   CommandLine(std::string program, std::string summary);
   ~CommandLine();
 
-  CLI::App& app();                        // For options of the program itself.
-  bool json() const;                      // Whether --json was given; valid inside a Body.
+  CLI::App& app();    // For options of the program itself.
+  bool json() const;  // Whether --json was given; valid inside a Body.
   const std::string& program() const { return program_; }
 
   // A subcommand; `body` runs when it was the one given. `under` makes "model publish" of "model".

@@ -34,7 +34,7 @@ class ManualClock final : public Clock {
   Millis now_monotonic() const override { return {monotonic_ms_.load()}; }
   Millis now_wall() const override { return {wall_ms_.load()}; }
 
-  void advance(Millis by);          // Both times. REQUIRES: by is not negative.
+  void advance(Millis by);  // Both times. REQUIRES: by is not negative.
   void set_wall(Millis wall) { wall_ms_ = wall.count; }  // As when a user sets the clock.
 
  private:

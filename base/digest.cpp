@@ -31,8 +31,8 @@ Result<Digest> Digest::from_hex(std::string_view text) {
 Result<Digest> Digest::from_bytes(ByteSpan bytes) {
   Digest digest;
   if (bytes.size() != digest.bytes.size()) {
-    return Error{ErrorCode::kInvalid, "digest has " + std::to_string(bytes.size()) +
-                                          " bytes where 32 are expected"};
+    return Error{ErrorCode::kInvalid,
+                 "digest has " + std::to_string(bytes.size()) + " bytes where 32 are expected"};
   }
   std::copy(bytes.begin(), bytes.end(), digest.bytes.begin());
   return digest;

@@ -42,11 +42,13 @@ Result<void> make_folder(const std::filesystem::path& path) {
   if (path.empty()) return {};
   std::error_code code;
   if (std::filesystem::is_directory(path, code)) return {};
-  if (path.has_parent_path() && path.parent_path() != path) SHOAL_TRY(make_folder(path.parent_path()));
+  if (path.has_parent_path() && path.parent_path() != path)
+    SHOAL_TRY(make_folder(path.parent_path()));
   code.clear();
   const bool made = std::filesystem::create_directory(path, code);
   if (code) {
-    const bool denied = code == std::errc::permission_denied || code == std::errc::read_only_file_system;
+    const bool denied =
+        code == std::errc::permission_denied || code == std::errc::read_only_file_system;
     return Error{denied ? ErrorCode::kDenied : ErrorCode::kIo,
                  "cannot make folder " + path.string() + ": " + code.message()};
   }
@@ -58,7 +60,8 @@ Result<Bytes> free_space(const std::filesystem::path& path) {
   std::error_code code;
   const std::filesystem::space_info space = std::filesystem::space(path, code);
   if (code) {
-    return Error{ErrorCode::kIo, "cannot ask for free space of " + path.string() + ": " + code.message()};
+    return Error{ErrorCode::kIo,
+                 "cannot ask for free space of " + path.string() + ": " + code.message()};
   }
   return Bytes{static_cast<int64_t>(std::min<uint64_t>(space.available, INT64_MAX))};
 }

@@ -1,6 +1,6 @@
 #pragma once
-// Files that survive a crash: read whole, replaced whole, kept with a checksum and a last good copy.
-// Every error names the path and the cause.
+// Files that survive a crash: read whole, replaced whole, kept with a checksum and a last good
+// copy. Every error names the path and the cause.
 
 #include <cstdint>
 #include <filesystem>
@@ -14,7 +14,8 @@
 
 namespace shoal {
 
-// Fails with kNoSpace when the file is longer than `bytes_max`, and with kNotFound when it is absent.
+// Fails with kNoSpace when the file is longer than `bytes_max`, and with kNotFound when it is
+// absent.
 Result<ByteVector> read_file(const std::filesystem::path& path, Bytes bytes_max);
 Result<void> read_file_in_pieces(const std::filesystem::path& path,
                                  const std::function<void(ByteSpan piece)>& take);
@@ -27,8 +28,8 @@ Result<void> write_file_durably(const std::filesystem::path& path, ByteSpan byte
 Result<void> make_folder(const std::filesystem::path& path);
 Result<Bytes> free_space(const std::filesystem::path& path);
 
-// A small state file: a checksum over its content, and beside it ("<path>.good") the generation before
-// it. One thread, one process: hold a FileLock on the folder.
+// A small state file: a checksum over its content, and beside it ("<path>.good") the generation
+// before it. One thread, one process: hold a FileLock on the folder.
 class StateFile {
  public:
   struct Loaded {
@@ -48,8 +49,8 @@ class StateFile {
 };
 
 // A whole file as read-only memory. When another process cuts the file short, a later touch of the
-// lost pages kills this one (SIGBUS): map only files in folders that are ours, which are replaced and
-// never cut. Any thread may read.
+// lost pages kills this one (SIGBUS): map only files in folders that are ours, which are replaced
+// and never cut. Any thread may read.
 class MappedFile {
  public:
   static Result<MappedFile> open(const std::filesystem::path& path);
@@ -66,7 +67,8 @@ class MappedFile {
   size_t size_ = 0;
 };
 
-// Says that one process alone uses a folder. Ends with the object, and with the process however it ends.
+// Says that one process alone uses a folder. Ends with the object, and with the process however it
+// ends.
 class FileLock {
  public:
   static Result<FileLock> acquire(const std::filesystem::path& path);  // kUnavailable when taken.

@@ -14,11 +14,12 @@
 
 namespace shoal {
 
-// The error of a failed system call: "<what>: No space left on device", its kind from `code` (errno).
+// The error of a failed system call: "<what>: No space left on device", its kind from `code`
+// (errno).
 Error os_error(int code, std::string what);
 
-// Where this user's data lives (XDG). `home`, or the environment's SHOAL_HOME, puts all four below one
-// folder. Nothing is made: see make_folder.
+// Where this user's data lives (XDG). `home`, or the environment's SHOAL_HOME, puts all four below
+// one folder. Nothing is made: see make_folder.
 struct UserFolders {
   std::filesystem::path config, state, cache, runtime;
 };
@@ -31,7 +32,7 @@ struct MemoryInfo {
   Bytes total, available;
 };
 Result<MemoryInfo> memory_info();
-Bytes own_memory();  // This process's resident memory; 0 when unknown.
+Bytes own_memory();                           // This process's resident memory; 0 when unknown.
 Result<std::filesystem::path> own_program();  // The file this process runs.
 
 // A file descriptor that closes itself.
@@ -60,11 +61,11 @@ constexpr int kChildChannelFd = 3;
 struct ChildOptions {
   std::vector<std::string> argv;  // argv[0] is the program's path; it is not looked for in PATH.
   std::vector<std::pair<std::string, std::string>> environment;  // Added to this process's own.
-  OwnedFd channel;                 // Closed here once the child has it.
-  int stdin_fd = -1;               // -1: /dev/null.
-  int stdout_fd = -1;              // -1: this process's own.
-  int stderr_fd = -1;              // -1: this process's own.
-  bool dies_with_parent = true;    // Dies with the thread that spawned it: spawn from one that stays.
+  OwnedFd channel;               // Closed here once the child has it.
+  int stdin_fd = -1;             // -1: /dev/null.
+  int stdout_fd = -1;            // -1: this process's own.
+  int stderr_fd = -1;            // -1: this process's own.
+  bool dies_with_parent = true;  // Dies with the thread that spawned it: spawn from one that stays.
 };
 
 struct ChildExit {
@@ -84,11 +85,11 @@ class ChildProcess {
   ~ChildProcess();  // Kills and reaps a child that still runs.
 
   int64_t pid() const { return pid_; }
-  int pidfd() const { return pidfd_.get(); }    // Readable once the child has ended: for event loops.
-  std::optional<ChildExit> try_wait();          // Empty while it runs. May be asked again.
+  int pidfd() const { return pidfd_.get(); }  // Readable once the child has ended: for event loops.
+  std::optional<ChildExit> try_wait();        // Empty while it runs. May be asked again.
   std::optional<ChildExit> wait(Millis limit);  // Empty when the time is over.
-  void terminate();  // Asks it to end (SIGTERM).
-  void kill();       // Ends it (SIGKILL).
+  void terminate();                             // Asks it to end (SIGTERM).
+  void kill();                                  // Ends it (SIGKILL).
 
  private:
   ChildProcess() = default;
@@ -98,12 +99,14 @@ class ChildProcess {
   std::optional<ChildExit> exit_;
 };
 
-// A peer that hangs up is an error of one write, not the end of the process. Every main() says this.
+// A peer that hangs up is an error of one write, not the end of the process. Every main() says
+// this.
 void ignore_broken_pipes();
 
-// Takes from this process, for ever and on all threads, what a worker has no need for: connections, new
-// programs and processes, other processes' memory, new or changed files, core dumps, privileges. Open
-// files, memory, threads and reading stay. Drivers that start helpers must have started them before.
+// Takes from this process, for ever and on all threads, what a worker has no need for: connections,
+// new programs and processes, other processes' memory, new or changed files, core dumps,
+// privileges. Open files, memory, threads and reading stay. Drivers that start helpers must have
+// started them before.
 Result<void> enter_sandbox();
 
 // Allocations beyond this fail from now on.

@@ -92,10 +92,12 @@ Result<UserFolders> user_folders(const std::optional<std::filesystem::path>& hom
     if (!given.empty()) return given / "shoal";
     return user.empty() ? std::filesystem::path() : user / below_home / "shoal";
   };
-  UserFolders folders{folder("XDG_CONFIG_HOME", ".config"), folder("XDG_STATE_HOME", ".local/state"),
-                      folder("XDG_CACHE_HOME", ".cache"), path_from_environment("XDG_RUNTIME_DIR")};
+  UserFolders folders{folder("XDG_CONFIG_HOME", ".config"),
+                      folder("XDG_STATE_HOME", ".local/state"), folder("XDG_CACHE_HOME", ".cache"),
+                      path_from_environment("XDG_RUNTIME_DIR")};
   if (folders.config.empty() || folders.state.empty() || folders.cache.empty()) {
-    return Error{ErrorCode::kNotFound, "no home folder: set HOME or SHOAL_HOME to an absolute path"};
+    return Error{ErrorCode::kNotFound,
+                 "no home folder: set HOME or SHOAL_HOME to an absolute path"};
   }
   folders.runtime = folders.runtime.empty() ? folders.state / "run" : folders.runtime / "shoal";
   return folders;
@@ -125,7 +127,8 @@ int cpu_count() {
 Result<MemoryInfo> memory_info() {
   const std::optional<Bytes> total = table_kilobytes("/proc/meminfo", "MemTotal");
   const std::optional<Bytes> available = table_kilobytes("/proc/meminfo", "MemAvailable");
-  if (!total || !available) return Error{ErrorCode::kIo, "cannot read memory sizes of /proc/meminfo"};
+  if (!total || !available)
+    return Error{ErrorCode::kIo, "cannot read memory sizes of /proc/meminfo"};
   MemoryInfo info{*total, *available};
   // A container may hold less than the machine.
   std::ifstream limit_file("/sys/fs/cgroup/memory.max");
@@ -170,9 +173,11 @@ Result<std::pair<OwnedFd, OwnedFd>> make_socket_pair() {
 void ignore_broken_pipes() { std::signal(SIGPIPE, SIG_IGN); }
 
 Result<void> limit_own_memory(Bytes bytes_max) {
-  // Private writable memory: address space alone is no measure, as GPU drivers reserve terabytes of it.
+  // Private writable memory: address space alone is no measure, as GPU drivers reserve terabytes of
+  // it.
   const rlimit limit{static_cast<rlim_t>(bytes_max.count), static_cast<rlim_t>(bytes_max.count)};
-  if (setrlimit(RLIMIT_DATA, &limit) != 0) return os_error(errno, "cannot limit this process's memory");
+  if (setrlimit(RLIMIT_DATA, &limit) != 0)
+    return os_error(errno, "cannot limit this process's memory");
   return {};
 }
 

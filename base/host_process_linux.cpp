@@ -81,7 +81,8 @@ ChildExit exit_of(int status) {
 std::string ChildExit::text() const {
   if (signal == 0) return "exit code " + std::to_string(code);
   const char* const name = strsignal(signal);
-  return "signal " + std::to_string(signal) + (name != nullptr ? " (" + std::string(name) + ")" : "");
+  return "signal " + std::to_string(signal) +
+         (name != nullptr ? " (" + std::string(name) + ")" : "");
 }
 
 Result<ChildProcess> ChildProcess::spawn(ChildOptions options) {
@@ -115,14 +116,11 @@ Result<ChildProcess> ChildProcess::spawn(ChildOptions options) {
     if (null.get() < 0) return os_error(errno, what);
     options.stdin_fd = null.get();
   }
-  const Launch launch{options.argv[0].c_str(),
-                      argv.data(),
-                      environment.data(),
-                      {options.stdin_fd, options.stdout_fd, options.stderr_fd},
-                      options.channel.get(),
-                      report_write.get(),
-                      options.dies_with_parent,
-                      getpid()};
+  const Launch launch{
+      options.argv[0].c_str(),  argv.data(),
+      environment.data(),       {options.stdin_fd, options.stdout_fd, options.stderr_fd},
+      options.channel.get(),    report_write.get(),
+      options.dies_with_parent, getpid()};
 
   // No signal handler of ours may run in the child before it has dropped them.
   sigset_t all, before;

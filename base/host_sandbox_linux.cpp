@@ -1,8 +1,8 @@
 // The sandbox of base/host.h: a seccomp filter that refuses what a compute worker has no need for.
 //
-// It lists what is refused, not what is allowed: GPU drivers differ in what they call, and a worker that
-// dies in a driver update helps nobody. What is refused answers "not permitted", so that a driver's
-// optional parts (shader caches, helpers) fail softly.
+// It lists what is refused, not what is allowed: GPU drivers differ in what they call, and a worker
+// that dies in a driver update helps nobody. What is refused answers "not permitted", so that a
+// driver's optional parts (shader caches, helpers) fail softly.
 
 #include <fcntl.h>
 #include <linux/audit.h>
@@ -32,6 +32,7 @@ constexpr uint32_t kArchitecture = 0;
 #endif
 
 // Refused whatever the arguments. Calls that only one architecture has are marked.
+// clang-format off
 constexpr int kRefused[] = {
     // Connections. socketpair stays: it reaches nobody outside.
     SYS_socket, SYS_connect, SYS_bind, SYS_listen, SYS_accept, SYS_accept4,
@@ -60,9 +61,10 @@ constexpr int kRefused[] = {
     SYS_chown, SYS_lchown, SYS_creat,
 #endif
 };
+// clang-format on
 
-// Answered "no such call", so that the C library falls back to an older one whose arguments the filter
-// can see.
+// Answered "no such call", so that the C library falls back to an older one whose arguments the
+// filter can see.
 constexpr int kHidden[] = {435 /* clone3 */, 437 /* openat2 */};
 
 class Filter {
@@ -146,12 +148,15 @@ Result<void> enter_sandbox() {
   }
   const rlimit no_core{0, 0};
   if (setrlimit(RLIMIT_CORE, &no_core) != 0) return os_error(errno, "cannot forbid core dumps");
-  if (prctl(PR_SET_DUMPABLE, 0) != 0) return os_error(errno, "cannot close the process to debuggers");
-  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return os_error(errno, "cannot give up new privileges");
+  if (prctl(PR_SET_DUMPABLE, 0) != 0)
+    return os_error(errno, "cannot close the process to debuggers");
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+    return os_error(errno, "cannot give up new privileges");
   std::vector<sock_filter> code = worker_filter();
   sock_fprog program{static_cast<unsigned short>(code.size()), code.data()};
   // On all threads at once.
-  const long answer = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program);
+  const long answer =
+      syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program);
   if (answer > 0) return Error{ErrorCode::kIo, "a thread has a sandbox of its own already"};
   if (answer < 0) return os_error(errno, "cannot install the sandbox's filter");
   return {};

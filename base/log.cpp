@@ -107,8 +107,8 @@ Result<LogLevel> log_level_from_text(std::string_view text) {
   for (size_t i = 0; i < std::size(kLevelNames); ++i) {
     if (text == kLevelNames[i]) return static_cast<LogLevel>(i);
   }
-  return Error{ErrorCode::kInvalid, "log level '" + std::string(text) +
-                                        "' is none of debug, info, warning, error, off"};
+  return Error{ErrorCode::kInvalid,
+               "log level '" + std::string(text) + "' is none of debug, info, warning, error, off"};
 }
 
 void set_log_sink(std::function<void(LogLevel level, std::string_view line)> sink) {

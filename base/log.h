@@ -47,8 +47,8 @@ LogLevel log_level();
 void set_log_level(LogLevel level);
 Result<LogLevel> log_level_from_text(std::string_view text);
 
-// Sends the records elsewhere: to a ring that a window shows, to a test. An empty sink means stderr.
-// The sink is called by one thread at a time and must not log.
+// Sends the records elsewhere: to a ring that a window shows, to a test. An empty sink means
+// stderr. The sink is called by one thread at a time and must not log.
 void set_log_sink(std::function<void(LogLevel level, std::string_view line)> sink);
 
 // The record without its time; values with spaces, quotes or control bytes are quoted and escaped.

@@ -9,7 +9,8 @@
 
 namespace shoal {
 
-// xoshiro256**, seeded by splitmix64: the same numbers on every machine. Not for secrets. One thread.
+// xoshiro256**, seeded by splitmix64: the same numbers on every machine. Not for secrets. One
+// thread.
 class Random {
  public:
   explicit Random(uint64_t seed);

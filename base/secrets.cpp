@@ -33,8 +33,8 @@ template <class Key>
 Result<Key> public_key_from(ByteSpan bytes) {
   Key key;
   if (bytes.size() != key.bytes.size()) {
-    return Error{ErrorCode::kInvalid, "public key has " + std::to_string(bytes.size()) +
-                                          " bytes where 32 are expected"};
+    return Error{ErrorCode::kInvalid,
+                 "public key has " + std::to_string(bytes.size()) + " bytes where 32 are expected"};
   }
   std::copy(bytes.begin(), bytes.end(), key.bytes.begin());
   return key;
@@ -151,9 +151,9 @@ Result<SecretBytes> open_sealed(const BoxKeyPair& keys, ByteSpan sealed) {
 }
 
 uint64_t sealed_size(uint64_t plain_size) {
-  // The last chunk is full when the plain bytes fill it exactly; no bytes at all make one empty chunk.
-  const uint64_t chunks =
-      plain_size == 0 ? 1 : (plain_size - 1) / kSealedChunkPlainBytes + 1;
+  // The last chunk is full when the plain bytes fill it exactly; no bytes at all make one empty
+  // chunk.
+  const uint64_t chunks = plain_size == 0 ? 1 : (plain_size - 1) / kSealedChunkPlainBytes + 1;
   return kSealedHeaderBytes + plain_size + chunks * kSealedChunkExtraBytes;
 }
 
@@ -236,7 +236,8 @@ struct SealedReader::State {
 
   Result<void> start() {
     started = true;
-    if (crypto_secretstream_xchacha20poly1305_init_pull(&stream, raw(sealed), raw(key.view())) != 0) {
+    if (crypto_secretstream_xchacha20poly1305_init_pull(&stream, raw(sealed), raw(key.view())) !=
+        0) {
       return fail({ErrorCode::kCorrupt, "sealed stream's header is not valid"});
     }
     sealed.clear();
@@ -335,7 +336,8 @@ ByteVector wrap_key(const SecretBytes& master, const SecretBytes& key) {
 Result<SecretBytes> unwrap_key(const SecretBytes& master, ByteSpan wrapped) {
   SHOAL_CHECK(master.size() == kKeyBytes);
   constexpr size_t kExtra = crypto_secretbox_NONCEBYTES + crypto_secretbox_MACBYTES;
-  if (wrapped.size() < kExtra) return Error{ErrorCode::kCorrupt, "wrapped key ends inside its header"};
+  if (wrapped.size() < kExtra)
+    return Error{ErrorCode::kCorrupt, "wrapped key ends inside its header"};
   SecretBytes key(wrapped.size() - kExtra);
   const ByteSpan box = wrapped.subspan(crypto_secretbox_NONCEBYTES);
   if (crypto_secretbox_open_easy(raw(key.edit()), raw(box), box.size(), raw(wrapped),
@@ -356,10 +358,11 @@ Result<SecretBytes> derive_key_from_passphrase(std::string_view passphrase,
   if (passphrase.empty()) return Error{ErrorCode::kInvalid, "passphrase is empty"};
   SecretBytes key(kKeyBytes);
   // Argon2id's figures are part of every key made with them: they may never change.
-  if (crypto_pwhash(raw(key.edit()), kKeyBytes, passphrase.data(), passphrase.size(),
-                    raw(salt), /*opslimit=*/2, /*memlimit=*/size_t{64} << 20,
+  if (crypto_pwhash(raw(key.edit()), kKeyBytes, passphrase.data(), passphrase.size(), raw(salt),
+                    /*opslimit=*/2, /*memlimit=*/size_t{64} << 20,
                     crypto_pwhash_ALG_ARGON2ID13) != 0) {
-    return Error{ErrorCode::kNoSpace, "not enough memory (64 MiB) to derive a key from the passphrase"};
+    return Error{ErrorCode::kNoSpace,
+                 "not enough memory (64 MiB) to derive a key from the passphrase"};
   }
   return key;
 }

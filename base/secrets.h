@@ -33,10 +33,10 @@ class SecretBytes {
   size_t size_ = 0;
 };
 
-void wipe(std::span<std::byte> bytes);                 // Zeroes, and is not optimised away.
-bool same_secret(ByteSpan a, ByteSpan b);              // In a time that depends on the lengths alone.
+void wipe(std::span<std::byte> bytes);     // Zeroes, and is not optimised away.
+bool same_secret(ByteSpan a, ByteSpan b);  // In a time that depends on the lengths alone.
 constexpr size_t kKeyBytes = 32;
-SecretBytes random_key();                              // kKeyBytes of it.
+SecretBytes random_key();  // kKeyBytes of it.
 
 // Ed25519: who a host or a coordinator is.
 struct SigningPublicKey {
@@ -85,8 +85,8 @@ class BoxKeyPair {
 Result<ByteVector> seal_to(const BoxPublicKey& public_key, ByteSpan plain);
 Result<SecretBytes> open_sealed(const BoxKeyPair& keys, ByteSpan sealed);
 
-// Sealed streams: a header, then chunks of kSealedChunkPlainBytes, the last one shorter and marked as
-// the last. A changed, missing, added or moved chunk is found, and so is a cut at any place.
+// Sealed streams: a header, then chunks of kSealedChunkPlainBytes, the last one shorter and marked
+// as the last. A changed, missing, added or moved chunk is found, and so is a cut at any place.
 constexpr size_t kSealedHeaderBytes = 24;
 constexpr size_t kSealedChunkPlainBytes = size_t{1} << 20;
 constexpr size_t kSealedChunkExtraBytes = 17;
@@ -107,8 +107,8 @@ class SealedWriter {
   std::unique_ptr<State> state_;
 };
 
-// Hands plain chunks to `sink` as they are proved; what it got is to be believed as a whole only after
-// finish() was ok.
+// Hands plain chunks to `sink` as they are proved; what it got is to be believed as a whole only
+// after finish() was ok.
 class SealedReader {
  public:
   SealedReader(const SecretBytes& key, ByteSink sink);
@@ -132,6 +132,7 @@ Result<SecretBytes> unwrap_key(const SecretBytes& master, ByteSpan wrapped);
 // Argon2id, about 0.1 s and 64 MiB. The salt is no secret; keep it beside what the key wraps.
 using PassphraseSalt = std::array<std::byte, 16>;
 PassphraseSalt random_salt();
-Result<SecretBytes> derive_key_from_passphrase(std::string_view passphrase, const PassphraseSalt& salt);
+Result<SecretBytes> derive_key_from_passphrase(std::string_view passphrase,
+                                               const PassphraseSalt& salt);
 
 }  // namespace shoal

@@ -91,10 +91,12 @@ Result<SettingValue> check(const SettingSpec& spec, SettingValue value) {
   double number = 0;
   if (const auto* integer = std::get_if<int64_t>(&value)) number = static_cast<double>(*integer);
   if (const auto* real = std::get_if<double>(&value)) number = *real;
-  const bool is_number = std::holds_alternative<int64_t>(value) || std::holds_alternative<double>(value);
+  const bool is_number =
+      std::holds_alternative<int64_t>(value) || std::holds_alternative<double>(value);
   if (is_number && !std::isfinite(number)) return wrong("a finite number");
   if (is_number && (number < spec.min || number > spec.max)) return wrong(limits_text(spec));
-  if (const auto* text = std::get_if<std::string>(&value); text != nullptr && !spec.choices.empty()) {
+  if (const auto* text = std::get_if<std::string>(&value);
+      text != nullptr && !spec.choices.empty()) {
     if (std::ranges::find(spec.choices, *text) == spec.choices.end()) {
       return wrong("one of " + choices_text(spec) + ", not '" + *text + "'");
     }
@@ -125,12 +127,12 @@ Result<void> take_table(const toml::table& table, const std::string& prefix, std
                         Settings& settings) {
   for (const auto& [toml_key, node] : table) {
     const std::string key = prefix + std::string(toml_key.str());
-    const std::string place =
-        std::string(name) + ":" + std::to_string(node.source().begin.line);
+    const std::string place = std::string(name) + ":" + std::to_string(node.source().begin.line);
     if (const auto* inner = node.as_table()) {
-      const bool known = prefix.empty() && std::ranges::any_of(settings.table(), [&](const auto& spec) {
-                           return spec.key.starts_with(key + ".");
-                         });
+      const bool known =
+          prefix.empty() && std::ranges::any_of(settings.table(), [&](const auto& spec) {
+            return spec.key.starts_with(key + ".");
+          });
       if (known) {
         SHOAL_TRY(take_table(*inner, key + ".", name, settings));
         continue;
@@ -193,7 +195,8 @@ void document_key(const SettingSpec& spec, std::string_view short_key, const Set
     out += "# " + std::string(help.substr(0, end)) + "\n";
     help.remove_prefix(std::min(end + 1, help.size()));
   }
-  if (const std::string limits = limits_text(spec); !limits.empty()) out += "# Limits: " + limits + ".\n";
+  if (const std::string limits = limits_text(spec); !limits.empty())
+    out += "# Limits: " + limits + ".\n";
   if (!spec.choices.empty()) out += "# One of: " + choices_text(spec) + ".\n";
   const bool changed = value != spec.fallback;
   if (changed) out += "# Default: " + toml_text(spec.fallback) + "\n";
@@ -266,8 +269,8 @@ Result<void> Settings::set_from_text(std::string_view key, std::string_view text
   switch (spec->fallback.index()) {
     case 0:
       if (text == "true" || text == "false") return set(key, text == "true");
-      return Error{ErrorCode::kInvalid, std::string(key) + " must be true or false, not '" +
-                                            std::string(text) + "'"};
+      return Error{ErrorCode::kInvalid,
+                   std::string(key) + " must be true or false, not '" + std::string(text) + "'"};
     case 1: return number(int64_t{});
     case 2: return number(double{});
     case 3: return set(key, std::string(text));
@@ -282,10 +285,12 @@ Result<void> Settings::set_from_text(std::string_view key, std::string_view text
 }
 
 std::string Settings::document() const {
-  std::string out = "# Lines that begin with # say what a setting means and what it is when left out.\n";
+  std::string out =
+      "# Lines that begin with # say what a setting means and what it is when left out.\n";
   // TOML wants the keys of no table first.
   for (const SettingSpec& spec : table_) {
-    if (spec.key.find('.') == std::string_view::npos) document_key(spec, spec.key, value(spec.key), out);
+    if (spec.key.find('.') == std::string_view::npos)
+      document_key(spec, spec.key, value(spec.key), out);
   }
   std::vector<std::string_view> done;
   for (const SettingSpec& first : table_) {
@@ -294,7 +299,8 @@ std::string Settings::document() const {
     done.push_back(group);
     out += "\n[" + std::string(group) + "]\n";
     for (const SettingSpec& spec : table_) {
-      if (spec.key.size() > group.size() && spec.key.starts_with(group) && spec.key[group.size()] == '.') {
+      if (spec.key.size() > group.size() && spec.key.starts_with(group) &&
+          spec.key[group.size()] == '.') {
         document_key(spec, spec.key.substr(group.size() + 1), value(spec.key), out);
       }
     }

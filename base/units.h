@@ -1,5 +1,6 @@
 #pragma once
-// Holds quantities and names that must not be mixed up: bytes, operations, time, and the ids of things.
+// Holds quantities and names that must not be mixed up: bytes, operations, time, and the ids of
+// things.
 
 #include <compare>
 #include <cstdint>

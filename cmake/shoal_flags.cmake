@@ -18,6 +18,10 @@ if(SHOAL_CCACHE)
 endif()
 
 set(SHOAL_SANITIZE "" CACHE STRING "Sanitizers: address,undefined or thread")
+option(SHOAL_FUZZ "Build the fuzzers of tests/fuzz (needs clang); see ./run fuzz" OFF)
+if(SHOAL_FUZZ AND NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  message(FATAL_ERROR "SHOAL_FUZZ needs clang++ (libFuzzer): configure by ./run fuzz or --preset fuzz")
+endif()
 
 add_library(shoal_flags INTERFACE)
 target_compile_options(shoal_flags INTERFACE
@@ -28,4 +32,11 @@ if(SHOAL_SANITIZE)
   target_compile_options(shoal_flags INTERFACE
     -fsanitize=${SHOAL_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all -g1)
   target_link_options(shoal_flags INTERFACE -fsanitize=${SHOAL_SANITIZE})
+endif()
+if(SHOAL_FUZZ)
+  # Every library reports the branches it takes to the fuzzer; only shoal_fuzzer() brings its main().
+  target_compile_options(shoal_flags INTERFACE
+    -fsanitize=fuzzer-no-link,address,undefined -fno-omit-frame-pointer
+    -fno-sanitize-recover=all -g1)
+  target_link_options(shoal_flags INTERFACE -fsanitize=address,undefined)
 endif()

@@ -43,11 +43,14 @@ function(shoal_program name)
   target_link_libraries(${name} PRIVATE shoal_flags ${ARG_DEPENDS} ${ARG_LINKS})
 endfunction()
 
-# shoal_test(NAME SOURCES ... DEPENDS ... [LINKS ...] [TIMEOUT seconds] [LABELS ...]): one Qt Test
-# program, run by ctest. The tests' own tempers: no screen, no user folders, a fixed locale.
-# Tests find programs under SHOAL_BIN_DIR, the sources under SHOAL_SOURCE_DIR.
+# shoal_test(NAME SOURCES ... DEPENDS ... [LINKS ...] [TIMEOUT seconds] [LABELS ...] [ARGS ...]
+#            [RESOURCES ...] [ALONE]): one Qt Test program, run by ctest.
+#
+# The tests' own tempers: no screen, no user folders, a fixed locale, software Vulkan. Tests find
+# programs under SHOAL_BIN_DIR, the sources under SHOAL_SOURCE_DIR, Tests that name a common RESOURCES word never
+# run at the same time; ALONE runs with no other test (it measures time, or needs all processors).
 function(shoal_test name)
-  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPENDS;LINKS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "ALONE" "TIMEOUT" "SOURCES;DEPENDS;LINKS;LABELS;ARGS;RESOURCES" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
   endif()
@@ -57,7 +60,33 @@ function(shoal_test name)
   target_compile_definitions(${name} PRIVATE QT_NO_KEYWORDS
     SHOAL_SOURCE_DIR="${PROJECT_SOURCE_DIR}" SHOAL_BIN_DIR="${CMAKE_BINARY_DIR}/bin")
   target_link_libraries(${name} PRIVATE shoal_flags ${ARG_DEPENDS} Qt6::Test ${ARG_LINKS})
-  add_test(NAME ${name} COMMAND ${name})
-  set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}"
-    ENVIRONMENT "QT_QPA_PLATFORM=offscreen;LC_ALL=C.UTF-8;VK_ICD_FILENAMES=/usr/share/vulkan/icd.d/lvp_icd.x86_64.json")
+  add_test(NAME ${name} COMMAND ${name} ${ARG_ARGS})
+  set(environment QT_QPA_PLATFORM=offscreen LC_ALL=C.UTF-8
+    VK_ICD_FILENAMES=/usr/share/vulkan/icd.d/lvp_icd.${CMAKE_SYSTEM_PROCESSOR}.json
+    TSAN_OPTIONS=ignore_noninstrumented_modules=1)  # Qt's own atomics are not instrumented.
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT "${environment}")
+  if(ARG_LABELS)
+    set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}")
+  endif()
+  if(ARG_RESOURCES)
+    set_tests_properties(${name} PROPERTIES RESOURCE_LOCK "${ARG_RESOURCES}")
+  endif()
+  if(ARG_ALONE)
+    set_tests_properties(${name} PROPERTIES RUN_SERIAL ON)
+  endif()
+endfunction()
+
+# shoal_fuzzer(NAME SOURCES ... DEPENDS ... [LINKS ...]): one libFuzzer target, <build>/fuzz/NAME, in
+# the SHOAL_FUZZ configuration only. Its first inputs are the files of tests/fuzz/corpus/NAME, if any.
+# `ninja fuzzers` builds all of them; `./run fuzz` builds and runs them.
+function(shoal_fuzzer name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;LINKS" ${ARGN})
+  if(NOT TARGET fuzzers)
+    add_custom_target(fuzzers)
+  endif()
+  add_executable(${name} EXCLUDE_FROM_ALL ${ARG_SOURCES})
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fuzz)
+  target_link_libraries(${name} PRIVATE shoal_flags ${ARG_DEPENDS} ${ARG_LINKS})
+  target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+  add_dependencies(fuzzers ${name})
 endfunction()
