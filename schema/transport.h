@@ -8,6 +8,7 @@
 #include <capnp/capability.h>
 #include <kj/async-io.h>
 #include <kj/function.h>
+#include <kj/refcount.h>
 #include <kj/timer.h>
 
 #include <string>
@@ -39,14 +40,21 @@ struct AttachUrl {
 Result<AttachUrl> parse_attach_url(std::string_view text);  // kInvalid names the part that is wrong.
 std::string format_attach_url(const AttachUrl& url);
 
+// How large a received message may be: small until the peer has proved who it is.
+class ReceiveLimit : public kj::Refcounted {
+ public:
+  explicit ReceiveLimit(size_t bytes) : bytes(bytes) {}
+  size_t bytes;
+};
+
 // One peer on one stream. Dropping it ends every call in flight.
 class Connection {
  public:
-  // `offered` is the bootstrap capability that the peer gets, or null for a peer that only asks.
-  // Fails a received message over `message_bytes_max` and, with it, the connection.
+  // `offered` is the bootstrap capability that the peer gets, or null for a peer that only asks. A
+  // received message over the limit ends the connection.
   Connection(kj::Own<kj::AsyncIoStream> stream, bool is_server,
              kj::Maybe<capnp::Capability::Client> offered,
-             size_t message_bytes_max = limits::kMessageBytesMax);
+             kj::Own<ReceiveLimit> limit = kj::refcounted<ReceiveLimit>(limits::kMessageBytesMax));
   ~Connection() noexcept(false);
   KJ_DISALLOW_COPY(Connection);
 
@@ -58,28 +66,30 @@ class Connection {
   kj::Own<Parts> parts_;
 };
 
-// A server's door. Serves connections until it is dropped. `make_bootstrap` is called for each.
+// A server's door. Serves connections until it is dropped.
 class Listener {
  public:
   virtual ~Listener() noexcept(false) = default;
-  virtual uint port() const = 0;  // 0 for a Unix socket.
+  virtual uint16_t port() const = 0;  // 0 for a Unix socket.
   virtual size_t connections() const = 0;
-  virtual kj::Promise<void> failed() = 0;  // Only if listening itself breaks.
 };
 
-// What a server learns of a connection when it comes; the bootstrap may keep it.
+// What a server learns of a connection when it comes. The limit starts at kLoginMessageBytesMax on TLS;
+// the bootstrap raises it once the peer has proved its identity.
 struct Peer {
-  std::string address;
+  std::string address;  // Without the port.
+  kj::Own<ReceiveLimit> limit;
 };
-using BootstrapFactory = kj::Function<capnp::Capability::Client(const Peer&)>;
+using BootstrapFactory = kj::Function<capnp::Capability::Client(Peer peer)>;
 
 struct ListenLimits {
   size_t connections_max = 20'000;
   size_t connections_per_address_max = 4'096;
-  kj::Duration handshake = 10 * kj::SECONDS;  // A peer that is silent for longer is dropped.
+  kj::Duration handshake = 10 * kj::SECONDS;  // A peer that takes longer is dropped.
 };
 
-// TLS. The first byte of a connection is 'C' (send me the certificate, in clear, then close) or 'T' (start TLS).
+// TLS 1.3. The client sends "shoal/1\n"; the server answers in clear with its certificate, which the
+// client holds against the pin; then both start TLS on the same connection.
 // Throws with a sentence that names address and cause: port in use, no permission.
 kj::Promise<kj::Own<Listener>> listen_tls(kj::Network& network, kj::Timer& timer,
                                           std::string address, uint16_t port,
@@ -87,8 +97,7 @@ kj::Promise<kj::Own<Listener>> listen_tls(kj::Network& network, kj::Timer& timer
                                           BootstrapFactory make_bootstrap,
                                           ListenLimits limits = {});
 
-// Fetches the certificate, refuses one that does not match the pin, then connects trusting only that
-// one. Throws with a sentence that tells apart: name not found, refused, timeout, wrong pin, TLS.
+// Refuses a certificate that does not match the pin, then starts TLS trusting only that one. Throws with a sentence that tells apart: name not found, refused, timeout, wrong pin, TLS.
 kj::Promise<kj::Own<Connection>> dial_tls(kj::Network& network, kj::Timer& timer,
                                           const AttachUrl& url,
                                           kj::Maybe<capnp::Capability::Client> offered = nullptr);
