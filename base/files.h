@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/bytes.h"
+#include "base/host.h"
 #include "base/result.h"
 #include "base/units.h"
 
@@ -46,6 +47,50 @@ class StateFile {
  private:
   std::filesystem::path path_;
   int mode_;
+};
+
+// A file that grows at its end, such as a download that goes on after a restart. A write that fails
+// leaves the file as long as it was. One thread.
+class AppendFile {
+ public:
+  // Makes the file when there is none; a symbolic link in its place is refused.
+  static Result<AppendFile> open(const std::filesystem::path& path, int mode = 0600);
+  AppendFile(AppendFile&&) noexcept = default;
+  AppendFile& operator=(AppendFile&&) noexcept = default;
+
+  uint64_t size() const { return size_; }
+  Result<void> append(ByteSpan bytes);
+  Result<void> sync();
+  // Moves it over `path` durably. REQUIRES: `path` is in the same folder.
+  Result<void> sync_and_rename(const std::filesystem::path& path);
+
+ private:
+  AppendFile(OwnedFd fd, std::filesystem::path path, uint64_t size)
+      : fd_(std::move(fd)), path_(std::move(path)), size_(size) {}
+
+  OwnedFd fd_;
+  std::filesystem::path path_;
+  uint64_t size_;
+};
+
+// A file read in pieces by position. Unlike MappedFile it survives whatever others do to the file.
+class InputFile {
+ public:
+  static Result<InputFile> open(const std::filesystem::path& path);
+  InputFile(InputFile&&) noexcept = default;
+  InputFile& operator=(InputFile&&) noexcept = default;
+
+  uint64_t size() const { return size_; }  // When it was opened.
+  // As many bytes as there are; fewer only at the end.
+  Result<size_t> read_at(uint64_t offset, std::span<std::byte> into) const;
+
+ private:
+  InputFile(OwnedFd fd, std::filesystem::path path, uint64_t size)
+      : fd_(std::move(fd)), path_(std::move(path)), size_(size) {}
+
+  OwnedFd fd_;
+  std::filesystem::path path_;
+  uint64_t size_;
 };
 
 // A whole file as read-only memory. When another process cuts the file short, a later touch of the

@@ -53,6 +53,13 @@ Result<void> write_all(int fd, ByteSpan bytes, const std::filesystem::path& path
   return {};
 }
 
+Result<void> sync_folder_of(const std::filesystem::path& path) {
+  const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
+  const OwnedFd folder_fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (folder_fd.get() < 0 || fsync(folder_fd.get()) != 0) return file_error(errno, "sync", folder);
+  return {};
+}
+
 }  // namespace
 
 Result<ByteVector> read_file(const std::filesystem::path& path, Bytes bytes_max) {
@@ -108,10 +115,58 @@ Result<void> write_file_durably(const std::filesystem::path& path, ByteSpan byte
     ::unlink(temporary.c_str());
     return written;
   }
-  const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
-  const OwnedFd folder_fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (folder_fd.get() < 0 || fsync(folder_fd.get()) != 0) return file_error(errno, "sync", folder);
+  return sync_folder_of(path);
+}
+
+Result<AppendFile> AppendFile::open(const std::filesystem::path& path, int mode) {
+  OwnedFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC,
+                    static_cast<mode_t>(mode)));
+  if (fd.get() < 0) return file_error(errno, "write", path);
+  struct stat status {};
+  if (fstat(fd.get(), &status) != 0) return file_error(errno, "examine", path);
+  if (!S_ISREG(status.st_mode)) return Error{ErrorCode::kInvalid, path.string() + " is no plain file"};
+  return AppendFile(std::move(fd), path, static_cast<uint64_t>(status.st_size));
+}
+
+Result<void> AppendFile::append(ByteSpan bytes) {
+  if (const Result<void> written = write_all(fd_.get(), bytes, path_); !written.ok()) {
+    [[maybe_unused]] const int cut = ftruncate(fd_.get(), static_cast<off_t>(size_));
+    return written;
+  }
+  size_ += bytes.size();
   return {};
+}
+
+Result<void> AppendFile::sync() {
+  if (fdatasync(fd_.get()) != 0) return file_error(errno, "write", path_);
+  return {};
+}
+
+Result<void> AppendFile::sync_and_rename(const std::filesystem::path& path) {
+  SHOAL_TRY(sync());
+  if (::rename(path_.c_str(), path.c_str()) != 0) return file_error(errno, "replace", path);
+  path_ = path;
+  return sync_folder_of(path);
+}
+
+Result<InputFile> InputFile::open(const std::filesystem::path& path) {
+  SHOAL_TRY_ASSIGN(fd, open_to_read(path));
+  struct stat status {};
+  if (fstat(fd.get(), &status) != 0) return file_error(errno, "examine", path);
+  return InputFile(std::move(fd), path, static_cast<uint64_t>(status.st_size));
+}
+
+Result<size_t> InputFile::read_at(uint64_t offset, std::span<std::byte> into) const {
+  size_t done = 0;
+  while (done < into.size()) {
+    const ssize_t count = pread(fd_.get(), into.data() + done, into.size() - done,
+                                static_cast<off_t>(offset + done));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return file_error(errno, "read", path_);
+    if (count == 0) break;
+    done += static_cast<size_t>(count);
+  }
+  return done;
 }
 
 Result<MappedFile> MappedFile::open(const std::filesystem::path& path) {

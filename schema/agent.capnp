@@ -17,6 +17,12 @@ interface Agent {
 
   stop @2 () -> ();
   # Ends the client in order: stages are given back, workers stop.
+
+  attach @3 (url :Text) -> (connection :Snapshot.Connection);
+  # Contacts the coordinator, enrols with the URL's invite, and stays attached. Fails with the reason.
+
+  detach @4 (url :Text) -> (count :UInt32);
+  # Leaves the coordinator at this URL, with or without its pin; all of them when it is empty.
 }
 
 struct Snapshot {
@@ -28,6 +34,7 @@ struct Snapshot {
   cacheBytes @5 :UInt64;
   cacheBytesMax @6 :UInt64;
   transfers @7 :List(Transfer);
+  pid @8 :UInt32;
 
   struct Connection {
     url @0 :Text;            # Without pin and invite.
@@ -35,6 +42,8 @@ struct Snapshot {
     state @2 :Text;          # connecting, connected, waiting, refused
     reason @3 :Text;
     retryInMs @4 :UInt32;
+    hostId @5 :UInt64;       # As the coordinator numbers this host; 0 before the first login.
+    trusted @6 :Bool;
   }
 
   struct Device {
