@@ -63,7 +63,7 @@ struct CacheAppendParams {
 // row_info -> f32[rows, heads * head_dim]. Row r sees positions 0 .. row_info[r].position of its
 // sequence; query head h reads key head h / (heads / kv_heads). Variant: the states' type.
 // Per chunk c of 32 positions, ascending: score = flush(dot(q, k) * scale), the dot in float chunk
-// order over head_dim; m_c = largest score; w = factor(exp(score - m_c)); l_c = sum of w ascending
+// order over head_dim, non_finite reported if it is none; m_c = largest score; w = factor(exp(score - m_c)); l_c = sum of w ascending
 // from +0; o_c[d] = sum of w * factor(v[d]) ascending from +0. The first chunk sets m, l, o; each
 // later one merges: m' = max(m, m_c), a = factor(exp(m - m')), b = factor(exp(m_c - m')),
 // l = l * a + l_c * b, o = flush(o * a) + flush(o_c * b), m = m'. Result: flush(o * reciprocal(l)).

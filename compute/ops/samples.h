@@ -1,0 +1,49 @@
+#pragma once
+// Makes the data of samples: the same bytes on every machine, ordinary and awkward.
+
+#include <cstdint>
+#include <initializer_list>
+#include <vector>
+
+#include "compute/ops/op.h"
+
+namespace shoal::compute {
+
+// What values a float buffer holds.
+enum class Pattern {
+  kOrdinary,   // About -2 .. 2, some thousandths, some zeros.
+  kZero,
+  kHuge,       // Ordinary, and one value of 1e20.
+  kLarge,      // All of magnitude 2^98 or so, either sign.
+  kTiny,       // Subnormals, and both sides of 2^-50 and 2^-100.
+  kMax,        // The largest finite f32, either sign.
+};
+
+constexpr Pattern kPatterns[] = {Pattern::kOrdinary, Pattern::kZero, Pattern::kHuge,
+                                 Pattern::kLarge,    Pattern::kTiny, Pattern::kMax};
+const char* pattern_name(Pattern pattern);
+
+class SampleMaker {
+ public:
+  explicit SampleMaker(uint64_t seed) : state_(seed) {}
+
+  uint32_t next();
+  float ordinary();
+  float value(Pattern pattern);
+
+  SampleBuffer floats(int64_t rows, int64_t columns, Pattern pattern = Pattern::kOrdinary);
+  SampleBuffer weights(DType dtype, int64_t rows, int64_t columns, Pattern pattern = Pattern::kOrdinary);
+  SampleBuffer states(DType dtype, int64_t rows, int64_t columns, Pattern pattern = Pattern::kOrdinary);
+  SampleBuffer q8_rows(int64_t rows, int64_t columns, Pattern pattern = Pattern::kOrdinary);
+  SampleBuffer integers(const std::vector<int32_t>& values);
+  SampleBuffer row_info(const std::vector<RowInfo>& rows);
+  SampleBuffer poison(DType dtype, int64_t rows, int64_t columns);  // What an output holds before.
+
+ private:
+  uint64_t state_;
+};
+
+// "rows 3 width 65 tiny"
+std::string label(std::initializer_list<std::pair<const char*, int64_t>> numbers, Pattern pattern);
+
+}  // namespace shoal::compute
