@@ -38,7 +38,8 @@ SHOAL_EXACT_FN float uintBitsToFloat(uint u) { float x; std::memcpy(&x, &u, 4); 
 
 // Subnormals: planes differ in keeping them, so none may ever arise or be read. Every f32 that an op
 // reads from a buffer goes through exact_flush() or exact_factor(), and every f32 that it writes
-// through exact_flush(). With factors of 2^-50 and more, products are 2^-100 and more, their sums are
+// through exact_flush(). Elements of f32 and bf16 weights go through exact_factor() wherever they are
+// used, so a plane may do that once when it uploads them. With factors of 2^-50 and more, products are 2^-100 and more, their sums are
 // multiples of 2^-123, and what cancels leaves a normal number or zero.
 #define SHOAL_FLUSH_BITS 0x0D800000u      // 2^-100
 #define SHOAL_FACTOR_BITS 0x26800000u     // 2^-50

@@ -15,7 +15,7 @@ struct RowInfo {
   uint position;
 };
 
-// tokens i32[rows], table[vocabulary, width] -> flush(row) f32[rows, width]. Variant: the table's type;
+// tokens i32[rows], table[vocabulary, width] -> factor(row) f32[rows, width]. Variant: the table's type;
 // a quantised element is float(q) * scale.
 struct EmbedParams {
   uint rows, width, vocabulary;
@@ -23,7 +23,7 @@ struct EmbedParams {
 
 // x f32[rows, width], weight f32[width] -> f32[rows, width]:
 // x' = flush(x), sum of factor(x')^2 in the order of float chunks, mean = sum * inverse_width,
-// s = rsqrt(mean + epsilon), y = flush(flush(x' * s) * flush(weight)).
+// s = rsqrt(mean + epsilon), y = flush(flush(x' * s) * factor(weight)).
 struct RmsNormParams {
   uint rows, width;
   float epsilon;

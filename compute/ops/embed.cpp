@@ -45,7 +45,7 @@ Result<void> reference(DType variant, const ParamBlock& block, std::span<const B
     const int64_t token = load_i32(inputs[0], row);
     for (int64_t i = 0; i < p.width; ++i) {
       store_f32(output, row * p.width + i,
-                exact::exact_flush(load_element(variant, inputs[1], token * p.width + i)));
+                exact::exact_factor(load_element(variant, inputs[1], token * p.width + i)));
     }
   }
   return check_finite(OpKind::kEmbed, output);

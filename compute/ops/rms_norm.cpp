@@ -56,7 +56,7 @@ Result<void> reference(DType, const ParamBlock& block, std::span<const ByteSpan>
     if (!exact::exact_is_finite(mean)) return non_finite(OpKind::kRmsNorm, row * p.width);
     for (int64_t i = 0; i < p.width; ++i) {
       const float scaled = exact::exact_flush(x(i) * s);
-      const float y = scaled * exact::exact_flush(load_f32(inputs[1], i));
+      const float y = scaled * exact::exact_factor(load_f32(inputs[1], i));
       store_f32(output, row * p.width + i, exact::exact_flush(y));
     }
   }
