@@ -56,7 +56,7 @@ function(shoal_shader_table name folder)
         DEPENDS ${kernel} DEPFILE ${include}.d COMMENT "Shader ${symbol}" VERBATIM)
       list(APPEND includes ${include})
       string(APPEND words "const uint32_t k_${symbol}[] = {\n#include \"${symbol}.inc\"\n};\n")
-      string(APPEND rows "    {\"${op}\", \"${variant}\", k_${symbol}, {${grid}}},\n")
+      string(APPEND rows "    {\"${op}\", \"${variant}\", k_${symbol}, {{${grid}}}},\n")
     endforeach()
   endforeach()
 

@@ -6,7 +6,6 @@
 // small types is asked of a device. No kernel waits for another invocation: barriers cost a software
 // driver more than the sharing saves.
 #extension GL_EXT_buffer_reference : require
-#extension GL_EXT_control_flow_attributes : require
 
 #include "shaders/exact_math.h"
 #include "shaders/op_params.h"
@@ -32,7 +31,8 @@ uint invocation() {
          gl_LocalInvocationID.x;
 }
 
-// Sum and product, each rounded on its own. Kernels write no bare + or * between floats.
+// Sum and product, each rounded on its own. Kernels write no bare + or * between floats, and ask for no
+// [[unroll]]: spirv-opt's unrolled copies lose the word `precise` (vulkan_test looks for that).
 float plus(float a, float b) {
   precise float r = a + b;
   return r;
@@ -88,3 +88,7 @@ float half_value(uint bits) {
   return exact_half_to_float(bits);
 #endif
 }
+
+// Says that this call would make a NaN or an infinity. Of several calls the first is told, because
+// later ones only inherit its fault.
+#define REPORT_NON_FINITE() atomicMin(status.at[0], call_index)

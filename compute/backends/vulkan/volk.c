@@ -1,0 +1,3 @@
+// volk comes as source: this is its one translation unit.
+#define VOLK_IMPLEMENTATION
+#include <volk.h>

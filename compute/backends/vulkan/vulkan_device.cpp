@@ -1,0 +1,323 @@
+#include "compute/backends/vulkan/vulkan_device.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+namespace shoal::compute {
+namespace {
+
+constexpr int64_t kStagingBytes = int64_t{8} << 20;
+// Kernels count 32-bit words with a signed index.
+constexpr int64_t kBufferBytesMax = int64_t{4} << 31;
+// The smallest that a device must offer; what a kernel is told fits into it.
+constexpr uint32_t kPushConstantBytes = 128;
+// How long the end of a device waits for work that its owner gave up.
+constexpr uint64_t kLastWaitNs = 2'000'000'000;
+
+}  // namespace
+
+// Like SHOAL_VK, and remembers a lost device.
+#define SHOAL_VK_HERE(call)                                                        \
+  do {                                                                             \
+    if (const VkResult shoal_vk = (call); shoal_vk != VK_SUCCESS) {                \
+      return failed(shoal_vk, #call);                                              \
+    }                                                                              \
+  } while (false)
+
+VulkanBuffer::~VulkanBuffer() {
+  if (!context_.settle()) return;  // Left to the end of the process.
+  context_.vk_.vkDestroyBuffer(context_.device_, buffer_, nullptr);
+  context_.vk_.vkFreeMemory(context_.device_, memory_, nullptr);
+  context_.heap_used_[heap_] -= allocated_;
+}
+
+Result<std::unique_ptr<VulkanContext>> VulkanContext::open(
+    std::shared_ptr<const VulkanInstance> instance, const PhysicalDevice& physical,
+    const VulkanOptions& options) {
+  auto context = std::make_unique<VulkanContext>(std::move(instance), physical, options);
+  SHOAL_TRY(context->start());
+  return context;
+}
+
+Result<void> VulkanContext::start() {
+  const float priority = 0.0f;  // Below whatever the owner is doing.
+  VkDeviceQueueCreateInfo queue{VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO};
+  queue.queueFamilyIndex = physical_.queue_family;
+  queue.queueCount = 1;
+  queue.pQueuePriorities = &priority;
+  VkPhysicalDeviceVulkan12Features features{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES};
+  features.bufferDeviceAddress = VK_TRUE;
+  VkDeviceCreateInfo info{VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO, &features};
+  info.queueCreateInfoCount = 1;
+  info.pQueueCreateInfos = &queue;
+  SHOAL_VK(vkCreateDevice(physical_.handle, &info, nullptr, &device_));
+  volkLoadDeviceTable(&vk_, device_);
+  vk_.vkGetDeviceQueue(device_, physical_.queue_family, 0, &queue_);
+
+  VkCommandPoolCreateInfo pool{VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO};
+  pool.flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT;
+  pool.queueFamilyIndex = physical_.queue_family;
+  SHOAL_VK_HERE(vk_.vkCreateCommandPool(device_, &pool, nullptr, &pool_));
+  VkCommandBufferAllocateInfo commands{VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO};
+  commands.commandPool = pool_;
+  commands.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
+  commands.commandBufferCount = 1;
+  SHOAL_VK_HERE(vk_.vkAllocateCommandBuffers(device_, &commands, &commands_));
+  const VkFenceCreateInfo fence{VK_STRUCTURE_TYPE_FENCE_CREATE_INFO};
+  SHOAL_VK_HERE(vk_.vkCreateFence(device_, &fence, nullptr, &fence_));
+
+  const VkPushConstantRange range{VK_SHADER_STAGE_COMPUTE_BIT, 0, kPushConstantBytes};
+  VkPipelineLayoutCreateInfo layout{VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO};
+  layout.pushConstantRangeCount = 1;
+  layout.pPushConstantRanges = &range;
+  SHOAL_VK_HERE(vk_.vkCreatePipelineLayout(device_, &layout, nullptr, &pipeline_layout_));
+  const VkPipelineCacheCreateInfo cache{VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO};
+  SHOAL_VK_HERE(vk_.vkCreatePipelineCache(device_, &cache, nullptr, &pipeline_cache_));
+  return {};
+}
+
+VulkanContext::~VulkanContext() {
+  if (device_ == VK_NULL_HANDLE) return;
+  staging_.reset();
+  if (!settle()) return;
+  for (const VkPipeline pipeline : pipelines_) vk_.vkDestroyPipeline(device_, pipeline, nullptr);
+  vk_.vkDestroyPipelineCache(device_, pipeline_cache_, nullptr);
+  vk_.vkDestroyPipelineLayout(device_, pipeline_layout_, nullptr);
+  vk_.vkDestroyFence(device_, fence_, nullptr);
+  vk_.vkDestroyCommandPool(device_, pool_, nullptr);
+  vk_.vkDestroyDevice(device_, nullptr);
+}
+
+// A device that still runs our commands must keep what they use, and waiting for it could hang this
+// thread for ever. So a run that was given up gets one more chance to end, and after that nothing
+// that it may use is freed any more.
+bool VulkanContext::settle() {
+  if (busy_ && !given_up_) {
+    const VkResult waited = vk_.vkWaitForFences(device_, 1, &fence_, VK_TRUE, kLastWaitNs);
+    given_up_ = waited == VK_TIMEOUT;
+    busy_ = given_up_;
+    lost_ = true;
+  }
+  return !busy_;
+}
+
+Error VulkanContext::failed(VkResult result, std::string_view call) {
+  if (result == VK_ERROR_DEVICE_LOST) lost_ = true;
+  call.remove_prefix(std::min(call.find("vk_.") == 0 ? size_t{4} : size_t{0}, call.size()));
+  return with_context(vulkan_error(result, call), physical_.info.selector);
+}
+
+Result<void> VulkanContext::usable() const {
+  if (lost_ || busy_) {
+    return Error{ErrorCode::kUnavailable, physical_.info.selector + ": the device is lost or hangs"};
+  }
+  return {};
+}
+
+Result<uint32_t> VulkanContext::memory_type(uint32_t allowed, MemoryUse use) const {
+  constexpr VkMemoryPropertyFlags kLocal = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
+  constexpr VkMemoryPropertyFlags kVisible =
+      VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+  constexpr VkMemoryPropertyFlags kCached = kVisible | VK_MEMORY_PROPERTY_HOST_CACHED_BIT;
+  // The first wish that some type fulfils.
+  std::vector<VkMemoryPropertyFlags> wishes;
+  if (use == MemoryUse::kStaging) {
+    wishes = {kCached, kVisible};
+  } else if (physical_.shares_host_memory) {
+    wishes = {kLocal | kCached, kLocal | kVisible, kLocal, 0};
+  } else {
+    wishes = {kLocal, 0};
+  }
+  const VkPhysicalDeviceMemoryProperties& memory = physical_.memory;
+  for (const VkMemoryPropertyFlags wish : wishes) {
+    for (uint32_t i = 0; i < memory.memoryTypeCount; ++i) {
+      if ((allowed >> i & 1) && (memory.memoryTypes[i].propertyFlags & wish) == wish) return i;
+    }
+  }
+  return Error{ErrorCode::kUnsupported, physical_.info.selector + ": no memory that the host can see"};
+}
+
+Result<std::unique_ptr<VulkanBuffer>> VulkanContext::allocate(int64_t bytes, MemoryUse use) {
+  SHOAL_CHECK(bytes >= 0);
+  SHOAL_TRY(usable());
+  const int64_t bytes_max = std::min(physical_.allocation_bytes_max, kBufferBytesMax);
+  if (bytes > bytes_max) {
+    return Error{ErrorCode::kNoSpace, physical_.info.selector + ": a buffer of " +
+                                          std::to_string(bytes) + " bytes is too large, the driver allows " +
+                                          std::to_string(bytes_max)};
+  }
+
+  auto buffer = std::make_unique<VulkanBuffer>(*this);
+  buffer->size_ = bytes;
+  VkBufferCreateInfo info{VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO};
+  info.size = static_cast<VkDeviceSize>(std::max<int64_t>((bytes + 3) / 4 * 4, 4));  // vkCmdFillBuffer.
+  info.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
+               VK_BUFFER_USAGE_TRANSFER_DST_BIT | VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT;
+  SHOAL_VK_HERE(vk_.vkCreateBuffer(device_, &info, nullptr, &buffer->buffer_));
+
+  VkMemoryRequirements needs;
+  vk_.vkGetBufferMemoryRequirements(device_, buffer->buffer_, &needs);
+  SHOAL_TRY_ASSIGN(type, memory_type(needs.memoryTypeBits, use));
+  const VkMemoryType& memory = physical_.memory.memoryTypes[type];
+  const int64_t heap_bytes = static_cast<int64_t>(physical_.memory.memoryHeaps[memory.heapIndex].size);
+  const int64_t used = heap_used_[memory.heapIndex];
+  if (static_cast<int64_t>(needs.size) > heap_bytes - used) {
+    return Error{ErrorCode::kNoSpace,
+                 physical_.info.selector + ": a buffer of " + std::to_string(bytes) +
+                     " bytes does not fit, " + std::to_string(used) + " of " +
+                     std::to_string(heap_bytes) + " bytes are in use"};
+  }
+  VkMemoryAllocateFlagsInfo flags{VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO};
+  flags.flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT;
+  VkMemoryAllocateInfo allocate{VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO, &flags};
+  allocate.allocationSize = needs.size;
+  allocate.memoryTypeIndex = type;
+  SHOAL_VK_HERE(vk_.vkAllocateMemory(device_, &allocate, nullptr, &buffer->memory_));
+  buffer->heap_ = memory.heapIndex;
+  buffer->allocated_ = static_cast<int64_t>(needs.size);
+  heap_used_[memory.heapIndex] += buffer->allocated_;
+  SHOAL_VK_HERE(vk_.vkBindBufferMemory(device_, buffer->buffer_, buffer->memory_, 0));
+
+  VkBufferDeviceAddressInfo address{VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO};
+  address.buffer = buffer->buffer_;
+  buffer->address_ = vk_.vkGetBufferDeviceAddress(device_, &address);
+
+  constexpr VkMemoryPropertyFlags kMappable =
+      VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+  const bool map = use == MemoryUse::kStaging ||
+                   (physical_.shares_host_memory && !options_.always_stage &&
+                    (memory.propertyFlags & kMappable) == kMappable);
+  if (map) {
+    void* mapped = nullptr;
+    SHOAL_VK_HERE(vk_.vkMapMemory(device_, buffer->memory_, 0, VK_WHOLE_SIZE, 0, &mapped));
+    buffer->mapped_ = static_cast<std::byte*>(mapped);
+  }
+  return buffer;
+}
+
+Result<void> VulkanContext::ensure_staging() {
+  if (staging_) return {};
+  SHOAL_TRY_ASSIGN(staging, allocate(kStagingBytes, MemoryUse::kStaging));
+  staging_ = std::move(staging);
+  return {};
+}
+
+Result<void> VulkanContext::zero(VulkanBuffer& buffer) {
+  SHOAL_TRY(usable());
+  if (buffer.mapped_) {
+    std::memset(buffer.mapped_, 0, static_cast<size_t>(buffer.size_));
+    return {};
+  }
+  SHOAL_TRY(begin());
+  vk_.vkCmdFillBuffer(commands_, buffer.buffer_, 0, VK_WHOLE_SIZE, 0);
+  return submit();
+}
+
+Result<void> VulkanContext::write(VulkanBuffer& buffer, int64_t offset, ByteSpan bytes) {
+  SHOAL_CHECK(offset >= 0 && offset <= buffer.size_);
+  SHOAL_CHECK(static_cast<int64_t>(bytes.size()) <= buffer.size_ - offset);
+  SHOAL_TRY(usable());
+  if (bytes.empty()) return {};
+  if (buffer.mapped_) {
+    std::memcpy(buffer.mapped_ + offset, bytes.data(), bytes.size());
+    return {};
+  }
+  SHOAL_TRY(ensure_staging());
+  for (size_t done = 0; done < bytes.size();) {
+    const size_t count = std::min(bytes.size() - done, static_cast<size_t>(kStagingBytes));
+    std::memcpy(staging_->mapped_, bytes.data() + done, count);
+    SHOAL_TRY(begin());
+    const VkBufferCopy copy{0, static_cast<VkDeviceSize>(offset) + done, count};
+    vk_.vkCmdCopyBuffer(commands_, staging_->buffer_, buffer.buffer_, 1, &copy);
+    SHOAL_TRY(submit());
+    done += count;
+  }
+  return {};
+}
+
+Result<void> VulkanContext::read(const VulkanBuffer& buffer, int64_t offset,
+                                 std::span<std::byte> bytes) {
+  SHOAL_CHECK(offset >= 0 && offset <= buffer.size_);
+  SHOAL_CHECK(static_cast<int64_t>(bytes.size()) <= buffer.size_ - offset);
+  SHOAL_TRY(usable());
+  if (bytes.empty()) return {};
+  if (buffer.mapped_) {
+    std::memcpy(bytes.data(), buffer.mapped_ + offset, bytes.size());
+    return {};
+  }
+  SHOAL_TRY(ensure_staging());
+  for (size_t done = 0; done < bytes.size();) {
+    const size_t count = std::min(bytes.size() - done, static_cast<size_t>(kStagingBytes));
+    SHOAL_TRY(begin());
+    const VkBufferCopy copy{static_cast<VkDeviceSize>(offset) + done, 0, count};
+    vk_.vkCmdCopyBuffer(commands_, buffer.buffer_, staging_->buffer_, 1, &copy);
+    SHOAL_TRY(submit());
+    std::memcpy(bytes.data() + done, staging_->mapped_, count);
+    done += count;
+  }
+  return {};
+}
+
+Result<VkPipeline> VulkanContext::make_pipeline(std::span<const uint32_t> words) {
+  SHOAL_TRY(usable());
+  VkShaderModuleCreateInfo module_info{VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO};
+  module_info.codeSize = words.size_bytes();
+  module_info.pCode = words.data();
+  VkShaderModule module = VK_NULL_HANDLE;
+  SHOAL_VK_HERE(vk_.vkCreateShaderModule(device_, &module_info, nullptr, &module));
+  VkComputePipelineCreateInfo info{VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO};
+  info.stage.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO;
+  info.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
+  info.stage.module = module;
+  info.stage.pName = "main";
+  info.layout = pipeline_layout_;
+  VkPipeline pipeline = VK_NULL_HANDLE;
+  const VkResult result =
+      vk_.vkCreateComputePipelines(device_, pipeline_cache_, 1, &info, nullptr, &pipeline);
+  vk_.vkDestroyShaderModule(device_, module, nullptr);
+  if (result != VK_SUCCESS) return failed(result, "vkCreateComputePipelines");
+  pipelines_.push_back(pipeline);
+  return pipeline;
+}
+
+Result<void> VulkanContext::begin() {
+  SHOAL_TRY(usable());
+  // What a failed recording left behind goes, too.
+  SHOAL_VK_HERE(vk_.vkResetCommandBuffer(commands_, 0));
+  VkCommandBufferBeginInfo info{VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
+  info.flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT;
+  SHOAL_VK_HERE(vk_.vkBeginCommandBuffer(commands_, &info));
+  return {};
+}
+
+void VulkanContext::barrier() {
+  constexpr VkPipelineStageFlags kStages =
+      VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT;
+  VkMemoryBarrier barrier{VK_STRUCTURE_TYPE_MEMORY_BARRIER};
+  barrier.srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT;
+  barrier.dstAccessMask = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT |
+                          VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT |
+                          VK_ACCESS_HOST_READ_BIT;
+  vk_.vkCmdPipelineBarrier(commands_, kStages, kStages | VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &barrier, 0,
+                           nullptr, 0, nullptr);
+}
+
+Result<void> VulkanContext::submit() {
+  barrier();  // For the host and for whatever is submitted next.
+  SHOAL_VK_HERE(vk_.vkEndCommandBuffer(commands_));
+  SHOAL_VK_HERE(vk_.vkResetFences(device_, 1, &fence_));
+  VkSubmitInfo info{VK_STRUCTURE_TYPE_SUBMIT_INFO};
+  info.commandBufferCount = 1;
+  info.pCommandBuffers = &commands_;
+  SHOAL_VK_HERE(vk_.vkQueueSubmit(queue_, 1, &info, fence_));
+  busy_ = true;
+  const uint64_t timeout_ns = options_.run_timeout_ms * 1'000'000;
+  const VkResult waited = vk_.vkWaitForFences(device_, 1, &fence_, VK_TRUE, timeout_ns);
+  // A lost device has ended all work, so what it used may be freed.
+  if (waited == VK_SUCCESS || waited == VK_ERROR_DEVICE_LOST) busy_ = false;
+  SHOAL_VK_HERE(waited);
+  return {};
+}
+
+}  // namespace shoal::compute

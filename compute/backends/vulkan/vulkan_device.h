@@ -1,0 +1,110 @@
+#pragma once
+// One opened GPU: its memory, its queue and the pipelines made so far. Knows buffers and SPIR-V, and
+// no ops.
+
+#include <volk.h>
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/bytes.h"
+#include "compute/backends/vulkan/vulkan_instance.h"
+
+namespace shoal::compute {
+
+class VulkanContext;
+
+// Device memory with an address. Its context outlives it.
+class VulkanBuffer final : public Buffer {
+ public:
+  explicit VulkanBuffer(VulkanContext& context) : context_(context) {}
+  ~VulkanBuffer() override;
+  VulkanBuffer(const VulkanBuffer&) = delete;
+  VulkanBuffer& operator=(const VulkanBuffer&) = delete;
+
+  int64_t size() const override { return size_; }
+  VkDeviceAddress address() const { return address_; }
+  // Where the host sees it, or null.
+  std::byte* mapped() const { return mapped_; }
+
+ private:
+  friend class VulkanContext;
+
+  VulkanContext& context_;
+  int64_t size_ = 0;            // As asked for.
+  int64_t allocated_ = 0;       // As the driver counts it, in `heap_`.
+  uint32_t heap_ = 0;
+  VkBuffer buffer_ = VK_NULL_HANDLE;
+  VkDeviceMemory memory_ = VK_NULL_HANDLE;
+  VkDeviceAddress address_ = 0;
+  std::byte* mapped_ = nullptr;
+};
+
+// Owned and called by one thread. After a lost or hung device every call fails as kUnavailable.
+class VulkanContext {
+ public:
+  static Result<std::unique_ptr<VulkanContext>> open(std::shared_ptr<const VulkanInstance> instance,
+                                                     const PhysicalDevice& physical,
+                                                     const VulkanOptions& options);
+  // For open() only.
+  VulkanContext(std::shared_ptr<const VulkanInstance> instance, const PhysicalDevice& physical,
+                const VulkanOptions& options)
+      : instance_(std::move(instance)), physical_(physical), options_(options) {}
+  ~VulkanContext();
+  VulkanContext(const VulkanContext&) = delete;
+  VulkanContext& operator=(const VulkanContext&) = delete;
+
+  const PhysicalDevice& physical() const { return physical_; }
+
+  enum class MemoryUse { kDevice, kStaging };
+  // kNoSpace, with figures, when it does not fit. The bytes are not set.
+  Result<std::unique_ptr<VulkanBuffer>> allocate(int64_t bytes, MemoryUse use);
+  Result<void> zero(VulkanBuffer& buffer);
+  // REQUIRES: the range lies in the buffer.
+  Result<void> write(VulkanBuffer& buffer, int64_t offset, ByteSpan bytes);
+  Result<void> read(const VulkanBuffer& buffer, int64_t offset, std::span<std::byte> bytes);
+
+  Result<VkPipeline> make_pipeline(std::span<const uint32_t> words);
+
+  // The one command buffer: begin() empties it, submit() runs it to its end.
+  Result<void> begin();
+  Result<void> submit();
+  VkCommandBuffer commands() const { return commands_; }
+  // What comes later sees all that came before, whoever wrote it.
+  void barrier();
+
+  const VolkDeviceTable& vk() const { return vk_; }
+  VkPipelineLayout pipeline_layout() const { return pipeline_layout_; }
+
+ private:
+  friend class VulkanBuffer;
+
+  Result<void> start();
+  bool settle();  // Whether nothing is running any more, so that things may be freed.
+  Result<void> usable() const;
+  Result<uint32_t> memory_type(uint32_t allowed, MemoryUse use) const;
+  Result<void> ensure_staging();
+  Error failed(VkResult result, std::string_view call);
+
+  std::shared_ptr<const VulkanInstance> instance_;
+  const PhysicalDevice physical_;
+  const VulkanOptions options_;
+  VkDevice device_ = VK_NULL_HANDLE;
+  VolkDeviceTable vk_{};
+  VkQueue queue_ = VK_NULL_HANDLE;
+  VkCommandPool pool_ = VK_NULL_HANDLE;
+  VkCommandBuffer commands_ = VK_NULL_HANDLE;
+  VkFence fence_ = VK_NULL_HANDLE;
+  VkPipelineLayout pipeline_layout_ = VK_NULL_HANDLE;
+  VkPipelineCache pipeline_cache_ = VK_NULL_HANDLE;
+  std::vector<VkPipeline> pipelines_;
+  std::unique_ptr<VulkanBuffer> staging_;
+  int64_t heap_used_[VK_MAX_MEMORY_HEAPS] = {};
+  bool lost_ = false;  // No answer to be expected any more.
+  bool busy_ = false;  // Work was handed over and its end not seen: nothing it uses may be freed.
+  bool given_up_ = false;
+};
+
+}  // namespace shoal::compute

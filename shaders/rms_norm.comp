@@ -1,0 +1,44 @@
+#version 460
+#extension GL_GOOGLE_include_directive : require
+#pragma shoal_grid(0)
+#include "shaders/lib.glsl"
+
+layout(push_constant, std430) uniform Call {
+  layout(offset = 0) Floats x;
+  layout(offset = 8) Floats weight;
+  layout(offset = 16) Floats result;
+  CALL(RmsNormParams);
+};
+
+// One invocation does a whole row.
+void main() {
+  uint row = invocation();
+  if (row >= invocations) return;
+  uint base = row * p.width;
+  float sum = 0.0;
+  for (uint first = 0u; first < p.width; first += SHOAL_SUM_CHUNK) {
+    float lane[SHOAL_SUM_LANES];
+    for (int l = 0; l < SHOAL_SUM_LANES; ++l) lane[l] = 0.0;
+    uint last = min(first + SHOAL_SUM_CHUNK, p.width);
+    for (uint k = first; k < last; k += SHOAL_SUM_LANES) {
+      for (int l = 0; l < SHOAL_SUM_LANES; ++l) {
+        if (k + l < last) {
+          float value = exact_factor(x.at[base + k + l]);
+          lane[l] = plus(lane[l], times(value, value));
+        }
+      }
+    }
+    float chunk = sum_lanes(lane);
+    sum = first == 0u ? chunk : plus(sum, chunk);
+  }
+  float mean = times(sum, p.inverse_width);
+  float inverse = exact_rsqrt(plus(mean, p.epsilon));
+  bool finite = exact_is_finite(mean);
+  for (uint i = 0u; i < p.width; ++i) {
+    float scaled = exact_flush(times(exact_flush(x.at[base + i]), inverse));
+    float y = exact_flush(times(scaled, exact_factor(weight.at[i])));
+    finite = finite && exact_is_finite(y);
+    result.at[base + i] = y;
+  }
+  if (!finite) REPORT_NON_FINITE();
+}
