@@ -1,0 +1,623 @@
+// The hot kernels with AVX2 and F16C, in the same order of sums as the portable ones: eight lanes of a
+// float chunk are the eight lanes of a register, eight columns of a tile are eight lanes of integers.
+// No fused multiply-add: -ffp-contract=off holds for this file too, and the intrinsics used are single
+// operations. Half to float by the processor is exact, so it has only one possible result.
+
+#include "compute/backends/cpu/kernels.h"
+
+#if defined(__x86_64__) && defined(__GNUC__)
+
+#include <immintrin.h>
+
+#include "compute/backends/cpu/weight_layout.h"
+#include "shaders/exact_math.h"
+
+// Only what stands below is compiled for AVX2, and it uses no template of a header: the linker might
+// take that instance for the whole program.
+#pragma GCC push_options
+#pragma GCC target("avx2,f16c")
+
+namespace shoal::compute {
+namespace {
+
+using namespace exact;
+
+constexpr int64_t kSpan = 2048;
+
+int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
+
+uint32_t load_word(const std::byte* at) {
+  uint32_t word;
+  std::memcpy(&word, at, 4);
+  return word;
+}
+
+__m256 broadcast(float x) { return _mm256_set1_ps(x); }
+
+__m256i magnitude_bits(__m256 x) {
+  return _mm256_and_si256(_mm256_castps_si256(x), _mm256_set1_epi32(0x7FFFFFFF));
+}
+
+__m256 zero_below(__m256 x, uint32_t bits) {
+  const __m256i keep = _mm256_cmpgt_epi32(magnitude_bits(x), _mm256_set1_epi32(static_cast<int>(bits - 1)));
+  return _mm256_and_ps(x, _mm256_castsi256_ps(keep));
+}
+__m256 flush8(__m256 x) { return zero_below(x, SHOAL_FLUSH_BITS); }
+__m256 factor8(__m256 x) { return zero_below(x, SHOAL_FACTOR_BITS); }
+
+// Lanes that are not finite leave a set bit behind.
+struct Finite8 {
+  __m256i bad;
+  Finite8() : bad(_mm256_setzero_si256()) {}
+  __m256 operator()(__m256 x) {
+    bad = _mm256_or_si256(bad, _mm256_cmpgt_epi32(magnitude_bits(x), _mm256_set1_epi32(0x7F7FFFFF)));
+    return x;
+  }
+  bool all() const { return _mm256_testz_si256(bad, bad) != 0; }
+};
+
+// ((l0+l1)+(l2+l3))+((l4+l5)+(l6+l7))
+float tree(__m256 lanes) {
+  const __m256 pairs = _mm256_hadd_ps(lanes, lanes);
+  const __m256 fours = _mm256_hadd_ps(pairs, pairs);
+  return _mm_cvtss_f32(_mm_add_ss(_mm256_castps256_ps128(fours), _mm256_extractf128_ps(fours, 1)));
+}
+
+// The trees of four registers.
+__m128 tree4(__m256 a, __m256 b, __m256 c, __m256 d) {
+  const __m256 fours = _mm256_hadd_ps(_mm256_hadd_ps(a, b), _mm256_hadd_ps(c, d));
+  return _mm_add_ps(_mm256_castps256_ps128(fours), _mm256_extractf128_ps(fours, 1));
+}
+
+// exact_exp() of eight numbers. REQUIRES: none is NaN.
+__m256 exp8(__m256 x) {
+  const __m256 keep = _mm256_cmp_ps(x, broadcast(-69.0f), _CMP_GE_OQ);
+  // A lane below -69 is zeroed at the end; until then any number will do that keeps its bits in range.
+  x = _mm256_min_ps(_mm256_max_ps(x, broadcast(-69.0f)), broadcast(80.0f));
+  const __m256 t = _mm256_add_ps(_mm256_mul_ps(x, broadcast(1.44269504088896341f)), broadcast(12582912.0f));
+  const __m256 n = _mm256_sub_ps(t, broadcast(12582912.0f));
+  const __m256i n_bits = _mm256_sub_epi32(_mm256_castps_si256(t), _mm256_set1_epi32(0x4B400000));
+  const __m256 r1 = _mm256_sub_ps(x, _mm256_mul_ps(n, broadcast(0.693359375f)));
+  const __m256 r = _mm256_sub_ps(r1, _mm256_mul_ps(n, broadcast(-2.12194440e-4f)));
+  __m256 p = broadcast(1.9875691500e-4f);
+  p = _mm256_add_ps(_mm256_mul_ps(p, r), broadcast(1.3981999507e-3f));
+  p = _mm256_add_ps(_mm256_mul_ps(p, r), broadcast(8.3334519073e-3f));
+  p = _mm256_add_ps(_mm256_mul_ps(p, r), broadcast(4.1665795894e-2f));
+  p = _mm256_add_ps(_mm256_mul_ps(p, r), broadcast(1.6666665459e-1f));
+  p = _mm256_add_ps(_mm256_mul_ps(p, r), broadcast(5.0000001201e-1f));
+  const __m256 q = _mm256_add_ps(_mm256_add_ps(_mm256_mul_ps(p, _mm256_mul_ps(r, r)), r), broadcast(1.0f));
+  const __m256i scale = _mm256_slli_epi32(_mm256_add_epi32(n_bits, _mm256_set1_epi32(127)), 23);
+  return _mm256_and_ps(_mm256_mul_ps(q, _mm256_castsi256_ps(scale)), keep);
+}
+
+// exact_reciprocal() for 1 <= x <= 2.
+__m256 reciprocal8(__m256 x) {
+  __m256 y = _mm256_castsi256_ps(_mm256_sub_epi32(_mm256_set1_epi32(0x7EF311C7), _mm256_castps_si256(x)));
+  for (int i = 0; i < 4; ++i) {
+    const __m256 t = _mm256_sub_ps(broadcast(1.0f), _mm256_mul_ps(x, y));
+    y = _mm256_add_ps(y, _mm256_mul_ps(y, t));
+  }
+  return y;
+}
+
+__m256 silu8(__m256 x) {
+  const __m256 sign = _mm256_castsi256_ps(_mm256_set1_epi32(static_cast<int>(0x80000000u)));
+  const __m256 e = exp8(_mm256_or_ps(x, sign));
+  const __m256 r = reciprocal8(_mm256_add_ps(broadcast(1.0f), e));
+  const __m256 negative = _mm256_cmp_ps(x, _mm256_setzero_ps(), _CMP_LT_OQ);
+  return flush8(_mm256_mul_ps(x, _mm256_blendv_ps(r, _mm256_mul_ps(e, r), negative)));
+}
+
+// --- weights of each float type, eight at a time ---
+
+struct LoadF32 {
+  static constexpr int64_t kBytes = 4;
+  static __m256 eight(const std::byte* at) { return _mm256_loadu_ps(reinterpret_cast<const float*>(at)); }
+};
+struct LoadF16 {
+  static constexpr int64_t kBytes = 2;
+  static __m256 eight(const std::byte* at) {
+    return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(at)));
+  }
+};
+struct LoadBF16 {
+  static constexpr int64_t kBytes = 2;
+  static __m256 eight(const std::byte* at) {
+    const __m128i halves = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
+    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(halves), 16));
+  }
+};
+// The states' f32 elements go through factor() when they are read.
+struct LoadState32 {
+  static constexpr int64_t kBytes = 4;
+  static __m256 eight(const std::byte* at) { return factor8(LoadF32::eight(at)); }
+};
+
+// The first `count` of eight, the others +0.
+template <class Load>
+__m256 load_tail(const std::byte* at, int64_t count) {
+  alignas(32) std::byte eight[32] = {};
+  std::memcpy(eight, at, static_cast<size_t>(count * Load::kBytes));
+  return Load::eight(eight);
+}
+
+// Dots of Rows vectors, whose elements went through factor() and end in zeros up to a multiple of 8,
+// with four weight rows, in the order of float chunks. A column's sums stand in sums[row] lane by lane.
+template <class Load, int Rows>
+void dot4(const float* const (&x)[Rows], const std::byte* const (&w)[4], int64_t k, __m128 (&sums)[Rows]) {
+  for (int r = 0; r < Rows; ++r) sums[r] = _mm_setzero_ps();
+  for (int64_t begin = 0; begin < k; begin += SHOAL_SUM_CHUNK) {
+    const int64_t end = smaller(k, begin + SHOAL_SUM_CHUNK);
+    __m256 lanes[Rows][4];
+    for (int r = 0; r < Rows; ++r) {
+      for (int c = 0; c < 4; ++c) lanes[r][c] = _mm256_setzero_ps();
+    }
+    int64_t i = begin;
+    for (; i + 8 <= end; i += 8) {
+      for (int c = 0; c < 4; ++c) {
+        const __m256 weight = Load::eight(w[c] + i * Load::kBytes);
+        for (int r = 0; r < Rows; ++r) {
+          lanes[r][c] = _mm256_add_ps(lanes[r][c], _mm256_mul_ps(_mm256_loadu_ps(x[r] + i), weight));
+        }
+      }
+    }
+    if (i < end) {
+      for (int c = 0; c < 4; ++c) {
+        const __m256 weight = load_tail<Load>(w[c] + i * Load::kBytes, end - i);
+        for (int r = 0; r < Rows; ++r) {
+          lanes[r][c] = _mm256_add_ps(lanes[r][c], _mm256_mul_ps(_mm256_loadu_ps(x[r] + i), weight));
+        }
+      }
+    }
+    for (int r = 0; r < Rows; ++r) {
+      sums[r] = _mm_add_ps(sums[r], tree4(lanes[r][0], lanes[r][1], lanes[r][2], lanes[r][3]));
+    }
+  }
+}
+
+// `count` values through factor() into `out`, followed by zeros up to a multiple of 8.
+void factor_row(const float* x, int64_t count, float* out) {
+  int64_t i = 0;
+  for (; i + 8 <= count; i += 8) _mm256_storeu_ps(out + i, factor8(_mm256_loadu_ps(x + i)));
+  if (i < count) {
+    const __m256 tail = load_tail<LoadF32>(reinterpret_cast<const std::byte*>(x + i), count - i);
+    _mm256_storeu_ps(out + i, factor8(tail));
+  }
+}
+
+int64_t padded(int64_t count) { return (count + 7) / 8 * 8; }
+
+// --- matmul, float weights ---
+
+template <class Load>
+bool float_matmul(const KernelCall& call, int64_t first, int64_t last, float* scratch) {
+  const auto p = call.as<MatmulParams>();
+  const int64_t stride = padded(p.k);
+  for (int64_t row = 0; row < p.rows; ++row) factor_row(call.floats(0) + row * p.k, p.k, scratch + row * stride);
+  const int64_t column_end = smaller(p.n, last * kTileRows);
+  float* out = call.floats_out(2);
+  uint32_t bad = 0;
+  const auto store = [&](int64_t row, int64_t column, __m128 four) {
+    alignas(16) float values[4];
+    _mm_store_ps(values, four);
+    for (int64_t c = 0; c < 4 && column + c < column_end; ++c) {
+      const float y = exact_flush(values[c]);
+      bad |= exact_is_finite(y) ? 0u : 1u;
+      out[row * p.n_total + p.n_first + column + c] = y;
+    }
+  };
+  for (int64_t column = first * kTileRows; column < column_end; column += 4) {
+    const std::byte* w[4];
+    for (int64_t c = 0; c < 4; ++c) {  // Beyond the end: the last column again, not stored.
+      w[c] = call.buffers[1] + smaller(column + c, p.n - 1) * p.k * Load::kBytes;
+    }
+    int64_t row = 0;
+    for (; row + 2 <= p.rows; row += 2) {
+      const float* const x[2] = {scratch + row * stride, scratch + (row + 1) * stride};
+      __m128 sums[2];
+      dot4<Load, 2>(x, w, p.k, sums);
+      store(row, column, sums[0]);
+      store(row + 1, column, sums[1]);
+    }
+    if (row < p.rows) {
+      const float* const x[1] = {scratch + row * stride};
+      __m128 sums[1];
+      dot4<Load, 1>(x, w, p.k, sums);
+      store(row, column, sums[0]);
+    }
+  }
+  return bad == 0;
+}
+
+// --- matmul, quantised weights: tiles of eight rows (weight_layout.h) ---
+
+__m256i load_bytes(const std::byte* at) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at)); }
+
+__m256i four_bytes(const std::byte* at) {
+  int32_t four;
+  std::memcpy(&four, at, 4);
+  return _mm256_set1_epi32(four);
+}
+
+// Adds Rows blocks of activations times a tile's block to integer sums, one per column.
+struct Q8Tile {
+  static constexpr int64_t kBlockBytes = kQ8TileBlock;
+  template <int Rows>
+  static void block(const std::byte* quants, const std::byte* const (&x)[Rows], const int32_t*,
+                    int64_t, __m256i (&sums)[Rows]) {
+    const __m256i ones = _mm256_set1_epi16(1);
+    for (int r = 0; r < Rows; ++r) sums[r] = _mm256_setzero_si256();
+    for (int64_t g = 0; g < 8; ++g) {
+      const __m256i w = load_bytes(quants + g * 32);
+      const __m256i w_magnitude = _mm256_abs_epi8(w);  // -128 becomes 128, unsigned.
+      for (int r = 0; r < Rows; ++r) {
+        const __m256i signed_x = _mm256_sign_epi8(four_bytes(x[r] + g * 4), w);
+        const __m256i pairs = _mm256_maddubs_epi16(w_magnitude, signed_x);  // At most 2 * 128 * 127.
+        sums[r] = _mm256_add_epi32(sums[r], _mm256_madd_epi16(pairs, ones));
+      }
+    }
+  }
+};
+
+struct Q4Tile {
+  static constexpr int64_t kBlockBytes = kQ4TileBlock;
+  // Nibbles stand for themselves minus 8: 8 times the sum of x is taken off at the end.
+  template <int Rows>
+  static void block(const std::byte* quants, const std::byte* const (&x)[Rows], const int32_t* x_sums,
+                    int64_t x_sums_stride, __m256i (&sums)[Rows]) {
+    const __m256i low_mask = _mm256_set1_epi8(15);
+    __m256i pairs[Rows];  // At most 16 * 15 * 127 in 16 bits.
+    for (int r = 0; r < Rows; ++r) pairs[r] = _mm256_setzero_si256();
+    for (int64_t g = 0; g < 4; ++g) {
+      const __m256i both = load_bytes(quants + g * 32);
+      const __m256i low = _mm256_and_si256(both, low_mask);
+      const __m256i high = _mm256_and_si256(_mm256_srli_epi16(both, 4), low_mask);
+      for (int r = 0; r < Rows; ++r) {
+        pairs[r] = _mm256_add_epi16(pairs[r], _mm256_maddubs_epi16(low, four_bytes(x[r] + g * 4)));
+        pairs[r] = _mm256_add_epi16(pairs[r], _mm256_maddubs_epi16(high, four_bytes(x[r] + 16 + g * 4)));
+      }
+    }
+    for (int r = 0; r < Rows; ++r) {
+      const __m256i all = _mm256_madd_epi16(pairs[r], _mm256_set1_epi16(1));
+      sums[r] = _mm256_sub_epi32(all, _mm256_set1_epi32(8 * x_sums[r * x_sums_stride]));
+    }
+  }
+};
+
+template <class Tile, int Rows>
+void tile_dots(const std::byte* tile, const std::byte* x, int64_t x_stride, const int32_t* x_sums,
+               int64_t k, __m256 (&sums)[Rows]) {
+  const int64_t blocks = k / 32;
+  constexpr int64_t kBlocks = SHOAL_SUM_CHUNK / SHOAL_QUANT_BLOCK;
+  for (int r = 0; r < Rows; ++r) sums[r] = _mm256_setzero_ps();
+  for (int64_t begin = 0; begin < blocks; begin += kBlocks) {
+    const int64_t end = smaller(blocks, begin + kBlocks);
+    __m256 chunk[Rows];
+    for (int r = 0; r < Rows; ++r) chunk[r] = _mm256_setzero_ps();
+    for (int64_t b = begin; b < end; ++b) {
+      const std::byte* at = tile + b * Tile::kBlockBytes;
+      const __m256 weight_scale = _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(at)));
+      const std::byte* rows[Rows];
+      for (int r = 0; r < Rows; ++r) rows[r] = x + r * x_stride + b * 32;
+      __m256i integers[Rows];
+      Tile::template block<Rows>(at + kTileRows * 2, rows, x_sums + b, blocks, integers);
+      for (int r = 0; r < Rows; ++r) {
+        float scale;
+        std::memcpy(&scale, x + r * x_stride + k + b * 4, 4);
+        const __m256 product_scale = _mm256_mul_ps(weight_scale, broadcast(scale));
+        chunk[r] = _mm256_add_ps(chunk[r], _mm256_mul_ps(_mm256_cvtepi32_ps(integers[r]), product_scale));
+      }
+    }
+    for (int r = 0; r < Rows; ++r) sums[r] = _mm256_add_ps(sums[r], chunk[r]);
+  }
+}
+
+template <class Tile>
+bool tiled_matmul(const KernelCall& call, int64_t first, int64_t last, int32_t* x_sums) {
+  const auto p = call.as<MatmulParams>();
+  const int64_t blocks = p.k / 32;
+  const int64_t x_stride = blocks * 36;
+  const std::byte* x = call.buffers[0];
+  for (int64_t row = 0; x_sums != nullptr && row < p.rows; ++row) {
+    for (int64_t b = 0; b < blocks; ++b) {
+      const __m256i bytes = load_bytes(x + row * x_stride + b * 32);
+      const __m256i pairs = _mm256_maddubs_epi16(_mm256_set1_epi8(1), bytes);
+      const __m256i fours = _mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
+      alignas(32) int32_t parts[8];
+      _mm256_store_si256(reinterpret_cast<__m256i*>(parts), fours);
+      x_sums[row * blocks + b] = parts[0] + parts[1] + parts[2] + parts[3] + parts[4] + parts[5] + parts[6] + parts[7];
+    }
+  }
+  float* out = call.floats_out(2);
+  Finite8 finite;
+  const auto store = [&](int64_t row, int64_t tile, __m256 sums) {
+    const __m256 y = flush8(sums);
+    float* to = out + row * p.n_total + p.n_first + tile * kTileRows;
+    const int64_t left = p.n - tile * kTileRows;
+    if (left >= kTileRows) {
+      _mm256_storeu_ps(to, finite(y));
+    } else {
+      alignas(32) float values[8];
+      _mm256_store_ps(values, y);
+      std::memcpy(to, values, static_cast<size_t>(left) * 4);
+      for (int64_t c = 0; c < left; ++c) finite(broadcast(values[c]));
+    }
+  };
+  for (int64_t tile = first; tile < last; ++tile) {
+    const std::byte* weight = call.buffers[1] + tile * blocks * Tile::kBlockBytes;
+    const auto sums_of = [&](int64_t row) { return x_sums == nullptr ? nullptr : x_sums + row * blocks; };
+    int64_t row = 0;
+    for (; row + 4 <= p.rows; row += 4) {
+      __m256 sums[4];
+      tile_dots<Tile, 4>(weight, x + row * x_stride, x_stride, sums_of(row), p.k, sums);
+      for (int r = 0; r < 4; ++r) store(row + r, tile, sums[r]);
+    }
+    for (; row < p.rows; ++row) {
+      __m256 sums[1];
+      tile_dots<Tile, 1>(weight, x + row * x_stride, x_stride, sums_of(row), p.k, sums);
+      store(row, tile, sums[0]);
+    }
+  }
+  return finite.all();
+}
+
+bool matmul_avx2(const KernelCall& call, int64_t first, int64_t last) {
+  const auto p = call.as<MatmulParams>();
+  if (call.variant == DType::kQ8_0) return tiled_matmul<Q8Tile>(call, first, last, nullptr);
+  if (call.variant == DType::kQ4_0) {
+    const Scratch x_sums(int64_t{p.rows} * (p.k / 32) * 4);
+    return tiled_matmul<Q4Tile>(call, first, last, static_cast<int32_t*>(x_sums.data()));
+  }
+  const Scratch scratch_memory(p.rows * padded(p.k) * 4);
+  auto* scratch = static_cast<float*>(scratch_memory.data());
+  if (call.variant == DType::kF16) return float_matmul<LoadF16>(call, first, last, scratch);
+  if (call.variant == DType::kBF16) return float_matmul<LoadBF16>(call, first, last, scratch);
+  return float_matmul<LoadF32>(call, first, last, scratch);
+}
+
+// --- attention ---
+
+// REQUIRES: head_dim is a multiple of 8. `scratch` holds two times head_dim floats.
+template <class Load>
+bool attention_pieces(const KernelCall& call, int64_t first, int64_t last, float* scratch) {
+  const auto p = call.as<AttentionParams>();
+  const int64_t dim = p.head_dim;
+  const int64_t stride = int64_t{p.kv_heads} * dim * Load::kBytes;  // From one position to the next.
+  float* q = scratch;
+  float* o = scratch + dim;
+  Finite8 finite;
+  for (int64_t piece = first; piece < last; ++piece) {
+    const int64_t row = piece / p.heads, head = piece % p.heads;
+    const int64_t sequence = load_word(call.buffers[3] + row * 8);
+    const int64_t position = load_word(call.buffers[3] + row * 8 + 4);
+    const int64_t base = sequence * p.context * stride + head / (p.heads / p.kv_heads) * dim * Load::kBytes;
+    const std::byte* keys = call.buffers[1] + base;
+    const std::byte* values = call.buffers[2] + base;
+    factor_row(call.floats(0) + piece * dim, dim, q);
+    float m = 0.0f, l = 0.0f;
+    for (int64_t begin = 0; begin <= position; begin += SHOAL_ATTENTION_CHUNK) {
+      const int64_t count = smaller(SHOAL_ATTENTION_CHUNK, position + 1 - begin);
+      alignas(32) float w[SHOAL_ATTENTION_CHUNK];
+      for (int64_t j = 0; j < count; j += 4) {
+        const std::byte* k[4];
+        for (int64_t c = 0; c < 4; ++c) k[c] = keys + (begin + smaller(j + c, count - 1)) * stride;
+        const float* const x[1] = {q};
+        __m128 sums[1];
+        dot4<Load, 1>(x, k, dim, sums);
+        _mm_store_ps(w + j, sums[0]);  // Beyond the end: the last score again.
+      }
+      for (int64_t j = (count + 3) / 4 * 4; j < SHOAL_ATTENTION_CHUNK; ++j) w[j] = w[0];
+      __m256 most = broadcast(w[0]);
+      for (int64_t j = 0; j < SHOAL_ATTENTION_CHUNK; j += 8) {
+        const __m256 scores = finite(flush8(_mm256_mul_ps(_mm256_load_ps(w + j), broadcast(p.scale))));
+        _mm256_store_ps(w + j, scores);
+        most = j == 0 ? scores : _mm256_max_ps(most, scores);
+      }
+      if (!finite.all()) return false;
+      alignas(32) float eight[8];
+      _mm256_store_ps(eight, most);
+      float m_c = eight[0];
+      for (int i = 1; i < 8; ++i) m_c = eight[i] > m_c ? eight[i] : m_c;
+      for (int64_t j = 0; j < SHOAL_ATTENTION_CHUNK; j += 8) {
+        _mm256_store_ps(w + j, factor8(exp8(_mm256_sub_ps(_mm256_load_ps(w + j), broadcast(m_c)))));
+      }
+      float l_c = 0.0f;
+      for (int64_t j = 0; j < count; ++j) l_c += w[j];
+      const float m_new = begin == 0 || m_c > m ? m_c : m;
+      const float a = exact_factor(exact_exp(m - m_new));
+      const float b = exact_factor(exact_exp(m_c - m_new));
+      const auto merge = [&](int64_t d, __m256 o_c) {
+        if (begin > 0) {
+          const __m256 old_part = flush8(_mm256_mul_ps(_mm256_loadu_ps(o + d), broadcast(a)));
+          o_c = _mm256_add_ps(old_part, flush8(_mm256_mul_ps(o_c, broadcast(b))));
+        }
+        _mm256_storeu_ps(o + d, o_c);
+      };
+      int64_t d = 0;
+      for (; d + 32 <= dim; d += 32) {
+        __m256 sums[4] = {_mm256_setzero_ps(), _mm256_setzero_ps(), _mm256_setzero_ps(), _mm256_setzero_ps()};
+        const std::byte* v = values + begin * stride + d * Load::kBytes;
+        for (int64_t j = 0; j < count; ++j, v += stride) {
+          const __m256 weight = broadcast(w[j]);
+          for (int i = 0; i < 4; ++i) {
+            sums[i] = _mm256_add_ps(sums[i], _mm256_mul_ps(weight, Load::eight(v + i * 8 * Load::kBytes)));
+          }
+        }
+        for (int i = 0; i < 4; ++i) merge(d + i * 8, sums[i]);
+      }
+      for (; d < dim; d += 8) {
+        __m256 sum = _mm256_setzero_ps();
+        const std::byte* v = values + begin * stride + d * Load::kBytes;
+        for (int64_t j = 0; j < count; ++j, v += stride) {
+          sum = _mm256_add_ps(sum, _mm256_mul_ps(broadcast(w[j]), Load::eight(v)));
+        }
+        merge(d, sum);
+      }
+      l = begin == 0 ? l_c : l * a + l_c * b;
+      m = m_new;
+    }
+    const __m256 inverse = broadcast(exact_reciprocal(l));
+    float* y = call.floats_out(4) + piece * dim;
+    for (int64_t d = 0; d < dim; d += 8) {
+      _mm256_storeu_ps(y + d, finite(flush8(_mm256_mul_ps(_mm256_loadu_ps(o + d), inverse))));
+    }
+  }
+  return finite.all();
+}
+
+bool attention_avx2(const KernelCall& call, int64_t first, int64_t last) {
+  const auto p = call.as<AttentionParams>();
+  if (p.head_dim % 8 != 0) {
+    return portable_kernels()[static_cast<size_t>(OpKind::kAttention)].run(call, first, last);
+  }
+  const Scratch scratch_memory(int64_t{p.head_dim} * 8);
+  auto* scratch = static_cast<float*>(scratch_memory.data());
+  if (call.variant == DType::kF16) return attention_pieces<LoadF16>(call, first, last, scratch);
+  return attention_pieces<LoadState32>(call, first, last, scratch);
+}
+
+// --- rms_norm, quantize, elementwise ---
+
+bool rms_norm_avx2(const KernelCall& call, int64_t first, int64_t last) {
+  const auto p = call.as<RmsNormParams>();
+  const int64_t width = p.width;
+  const float* weight = call.floats(1);
+  Finite8 finite;
+  for (int64_t row = first; row < last; ++row) {
+    const float* x = call.floats(0) + row * width;
+    float* y = call.floats_out(2) + row * width;
+    float sum = 0.0f;
+    for (int64_t begin = 0; begin < width; begin += SHOAL_SUM_CHUNK) {
+      const int64_t end = smaller(width, begin + SHOAL_SUM_CHUNK);
+      __m256 lanes = _mm256_setzero_ps();
+      int64_t i = begin;
+      for (; i + 8 <= end; i += 8) {
+        const __m256 factor = factor8(_mm256_loadu_ps(x + i));
+        lanes = _mm256_add_ps(lanes, _mm256_mul_ps(factor, factor));
+      }
+      if (i < end) {
+        const __m256 factor = factor8(load_tail<LoadF32>(reinterpret_cast<const std::byte*>(x + i), end - i));
+        lanes = _mm256_add_ps(lanes, _mm256_mul_ps(factor, factor));
+      }
+      sum += tree(lanes);
+    }
+    const float mean = sum * p.inverse_width;
+    finite(broadcast(mean));
+    const float s = exact_rsqrt(mean + p.epsilon);
+    int64_t i = 0;
+    for (; i + 8 <= width; i += 8) {
+      const __m256 scaled = flush8(_mm256_mul_ps(flush8(_mm256_loadu_ps(x + i)), broadcast(s)));
+      _mm256_storeu_ps(y + i, finite(flush8(_mm256_mul_ps(scaled, _mm256_loadu_ps(weight + i)))));
+    }
+    for (; i < width; ++i) {
+      y[i] = exact_flush(exact_flush(exact_flush(x[i]) * s) * weight[i]);
+      finite(broadcast(y[i]));
+    }
+  }
+  return finite.all();
+}
+
+bool quantize_avx2(const KernelCall& call, int64_t first, int64_t last) {
+  const auto p = call.as<QuantizeParams>();
+  const int64_t blocks = p.width / 32;
+  bool in_range = true;
+  for (int64_t row = first; row < last; ++row) {
+    const float* x = call.floats(0) + row * p.width;
+    std::byte* out = call.buffers[1] + row * (blocks * 36);
+    for (int64_t block = 0; block < blocks; ++block) {
+      __m256 v[4];
+      for (int i = 0; i < 4; ++i) v[i] = _mm256_loadu_ps(x + block * 32 + i * 8);
+      const __m256i most = _mm256_max_epi32(_mm256_max_epi32(magnitude_bits(v[0]), magnitude_bits(v[1])),
+                                            _mm256_max_epi32(magnitude_bits(v[2]), magnitude_bits(v[3])));
+      alignas(32) int32_t eight[8];
+      _mm256_store_si256(reinterpret_cast<__m256i*>(eight), most);
+      int32_t largest = 0;
+      for (const int32_t bits : eight) largest = bits > largest ? bits : largest;
+      in_range = in_range && static_cast<uint32_t>(largest) <= SHOAL_MAGNITUDE_BITS;
+      const __m256 inverse = broadcast(exact_quant_inverse(static_cast<uint32_t>(largest)));
+      __m256i q[4];
+      for (int i = 0; i < 4; ++i) {
+        const __m256 t = _mm256_add_ps(_mm256_mul_ps(v[i], inverse), broadcast(12582912.0f));
+        q[i] = _mm256_sub_epi32(_mm256_castps_si256(t), _mm256_set1_epi32(0x4B400000));
+        q[i] = _mm256_min_epi32(_mm256_max_epi32(q[i], _mm256_set1_epi32(-127)), _mm256_set1_epi32(127));
+      }
+      const __m256i packed = _mm256_packs_epi16(_mm256_packs_epi32(q[0], q[1]), _mm256_packs_epi32(q[2], q[3]));
+      const __m256i ordered = _mm256_permutevar8x32_epi32(packed, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + block * 32), ordered);
+      const float scale = exact_quant_scale(static_cast<uint32_t>(largest));
+      std::memcpy(out + p.width + block * 4, &scale, 4);
+    }
+  }
+  return in_range;
+}
+
+bool add_avx2(const KernelCall& call, int64_t first, int64_t last) {
+  const auto p = call.as<AddParams>();
+  const int64_t end = smaller(int64_t{p.rows} * p.width, last * kSpan);
+  const float* a = call.floats(0);
+  const float* b = call.floats(1);
+  float* y = call.floats_out(2);
+  Finite8 finite;
+  int64_t i = first * kSpan;
+  for (; i + 8 <= end; i += 8) {
+    const __m256 sum = _mm256_add_ps(flush8(_mm256_loadu_ps(a + i)), flush8(_mm256_loadu_ps(b + i)));
+    _mm256_storeu_ps(y + i, finite(flush8(sum)));
+  }
+  for (; i < end; ++i) {
+    y[i] = exact_flush(exact_flush(a[i]) + exact_flush(b[i]));
+    finite(broadcast(y[i]));
+  }
+  return finite.all();
+}
+
+bool swiglu_avx2(const KernelCall& call, int64_t first, int64_t last) {
+  const auto p = call.as<SwigluParams>();
+  const int64_t end = smaller(int64_t{p.rows} * p.width, last * kSpan);
+  const float* gate = call.floats(0);
+  const float* up = call.floats(1);
+  float* y = call.floats_out(2);
+  Finite8 finite;
+  int64_t i = first * kSpan;
+  for (; i + 8 <= end; i += 8) {
+    const __m256 silu = silu8(flush8(_mm256_loadu_ps(gate + i)));
+    _mm256_storeu_ps(y + i, finite(flush8(_mm256_mul_ps(silu, flush8(_mm256_loadu_ps(up + i))))));
+  }
+  for (; i < end; ++i) {
+    y[i] = exact_flush(exact_silu(exact_flush(gate[i])) * exact_flush(up[i]));
+    finite(broadcast(y[i]));
+  }
+  return finite.all();
+}
+
+}  // namespace
+}  // namespace shoal::compute
+
+#pragma GCC pop_options
+
+namespace shoal::compute {
+
+const KernelTable* avx2_kernels() {
+  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("f16c")) return nullptr;
+  static const KernelTable kTable = [] {
+    KernelTable table = portable_kernels();
+    const auto replace = [&](OpKind kind, auto run) { table[static_cast<size_t>(kind)].run = run; };
+    replace(OpKind::kRmsNorm, rms_norm_avx2);
+    replace(OpKind::kQuantize, quantize_avx2);
+    replace(OpKind::kMatmul, matmul_avx2);
+    replace(OpKind::kAttention, attention_avx2);
+    replace(OpKind::kSwiglu, swiglu_avx2);
+    replace(OpKind::kAdd, add_avx2);
+    return table;
+  }();
+  return &kTable;
+}
+
+}  // namespace shoal::compute
+
+#else
+
+namespace shoal::compute {
+const KernelTable* avx2_kernels() { return nullptr; }
+}  // namespace shoal::compute
+
+#endif

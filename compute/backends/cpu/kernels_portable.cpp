@@ -1,0 +1,389 @@
+#include <algorithm>
+#include <cstdlib>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/check.h"
+#include "compute/backends/cpu/kernels.h"
+#include "compute/backends/cpu/weight_layout.h"
+#include "shaders/exact_math.h"
+
+namespace shoal::compute {
+namespace {
+
+using namespace exact;
+
+// Elements of an elementwise op that make a piece.
+constexpr int64_t kSpan = 2048;
+
+// Adds up whether all of them are finite.
+struct Finite {
+  uint32_t bad = 0;
+  float operator()(float x) {
+    bad |= exact_is_finite(x) ? 0u : 1u;
+    return x;
+  }
+  bool all() const { return bad == 0; }
+};
+
+float load_weight(DType dtype, const std::byte* weight, int64_t index) {
+  switch (dtype) {
+    case DType::kF16: return exact_half_to_float(load_le<uint16_t>(weight + index * 2));
+    case DType::kBF16: return exact_bfloat16_to_float(load_le<uint16_t>(weight + index * 2));
+    default: {
+      float value;
+      std::memcpy(&value, weight + index * 4, 4);
+      return value;
+    }
+  }
+}
+
+// The order of float chunks (shaders/exact_math.h).
+template <class Term>
+float sum_in_order(int64_t count, const Term& term) {
+  float sum = 0.0f;
+  for (int64_t begin = 0; begin < count; begin += SHOAL_SUM_CHUNK) {
+    const int64_t end = std::min<int64_t>(count, begin + SHOAL_SUM_CHUNK);
+    float lanes[SHOAL_SUM_LANES] = {};
+    for (int64_t i = begin; i < end; ++i) lanes[i % SHOAL_SUM_LANES] += term(i);
+    sum += ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])) + ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7]));
+  }
+  return sum;
+}
+
+// --- embed ---
+
+Work embed_work(const KernelCall& call) {
+  const auto p = call.as<EmbedParams>();
+  return {p.rows, int64_t{p.width} * 4};
+}
+
+bool embed_run(const KernelCall& call, int64_t first, int64_t last) {
+  const auto p = call.as<EmbedParams>();
+  const std::byte* table = call.buffers[1];
+  Finite finite;
+  for (int64_t row = first; row < last; ++row) {
+    const int64_t token = load_le<int32_t>(call.buffers[0] + row * 4);
+    float* y = call.floats_out(2) + row * p.width;
+    if (is_tiled(call.variant)) {
+      for (int64_t block = 0; block < p.width / 32; ++block) {
+        int8_t values[32];
+        const float scale = tiled_block(call.variant, table, p.width, token, block, values);
+        for (int i = 0; i < 32; ++i) {
+          y[block * 32 + i] = finite(exact_flush(static_cast<float>(values[i]) * scale));
+        }
+      }
+    } else {
+      for (int64_t i = 0; i < p.width; ++i) {
+        y[i] = finite(exact_factor(load_weight(call.variant, table, token * p.width + i)));
+      }
+    }
+  }
+  return finite.all();
+}
+
+// --- rms_norm ---
+
+Work rms_norm_work(const KernelCall& call) {
+  const auto p = call.as<RmsNormParams>();
+  return {p.rows, int64_t{p.width} * 2};
+}
+
+bool rms_norm_run(const KernelCall& call, int64_t first, int64_t last) {
+  const auto p = call.as<RmsNormParams>();
+  const float* weight = call.floats(1);
+  Finite finite;
+  for (int64_t row = first; row < last; ++row) {
+    const float* x = call.floats(0) + row * p.width;
+    float* y = call.floats_out(2) + row * p.width;
+    const float sum = sum_in_order(p.width, [&](int64_t i) {
+      const float factor = exact_factor(x[i]);
+      return factor * factor;
+    });
+    const float mean = finite(sum * p.inverse_width);
+    const float s = exact_rsqrt(mean + p.epsilon);
+    for (int64_t i = 0; i < p.width; ++i) {
+      const float scaled = exact_flush(exact_flush(x[i]) * s);
+      y[i] = finite(exact_flush(scaled * weight[i]));
+    }
+  }
+  return finite.all();
+}
+
+// --- quantize ---
+
+Work quantize_work(const KernelCall& call) {
+  const auto p = call.as<QuantizeParams>();
+  return {p.rows, int64_t{p.width} * 3};
+}
+
+bool quantize_run(const KernelCall& call, int64_t first, int64_t last) {
+  const auto p = call.as<QuantizeParams>();
+  bool in_range = true;
+  for (int64_t row = first; row < last; ++row) {
+    const float* x = call.floats(0) + row * p.width;
+    std::byte* values = call.buffers[1] + row * (p.width / 32 * 36);
+    for (int64_t block = 0; block < p.width / 32; ++block) {
+      uint32_t largest = 0;
+      for (int64_t i = block * 32; i < block * 32 + 32; ++i) {
+        largest = std::max(largest, floatBitsToUint(x[i]) & 0x7FFFFFFFu);
+      }
+      in_range = in_range && largest <= SHOAL_MAGNITUDE_BITS;
+      const float inverse = exact_quant_inverse(largest);
+      for (int64_t i = block * 32; i < block * 32 + 32; ++i) {
+        values[i] = static_cast<std::byte>(exact_quant_value(x[i], inverse));
+      }
+      const float scale = exact_quant_scale(largest);
+      std::memcpy(values + p.width + block * 4, &scale, 4);
+    }
+  }
+  return in_range;
+}
+
+// --- matmul: a piece is a tile of eight columns, for all rows ---
+
+Work matmul_work(const KernelCall& call) {
+  const auto p = call.as<MatmulParams>();
+  return {(int64_t{p.n} + kTileRows - 1) / kTileRows, int64_t{p.rows} * p.k / 2};
+}
+
+float tiled_dot(DType dtype, const std::byte* values, const std::byte* weight, int64_t column, int64_t k) {
+  float sum = 0.0f;
+  for (int64_t begin = 0; begin < k; begin += SHOAL_SUM_CHUNK) {
+    const int64_t end = std::min<int64_t>(k, begin + SHOAL_SUM_CHUNK);
+    float chunk = 0.0f;
+    for (int64_t block = begin / 32; block < end / 32; ++block) {
+      int8_t w[32];
+      const float weight_scale = tiled_block(dtype, weight, k, column, block, w);
+      float scale;
+      std::memcpy(&scale, values + k + block * 4, 4);
+      int32_t integer_sum = 0;
+      for (int i = 0; i < 32; ++i) integer_sum += int32_t{w[i]} * static_cast<int8_t>(values[block * 32 + i]);
+      chunk += static_cast<float>(integer_sum) * (weight_scale * scale);
+    }
+    sum += chunk;
+  }
+  return sum;
+}
+
+bool matmul_run(const KernelCall& call, int64_t first, int64_t last) {
+  const auto p = call.as<MatmulParams>();
+  Finite finite;
+  const int64_t column_end = std::min<int64_t>(p.n, last * kTileRows);
+  for (int64_t column = first * kTileRows; column < column_end; ++column) {
+    for (int64_t row = 0; row < p.rows; ++row) {
+      float y;
+      if (is_tiled(call.variant)) {
+        y = tiled_dot(call.variant, call.buffers[0] + row * (p.k / 32 * 36), call.buffers[1], column, p.k);
+      } else {
+        const float* x = call.floats(0) + row * p.k;
+        y = sum_in_order(p.k, [&](int64_t i) {
+          return exact_factor(x[i]) * load_weight(call.variant, call.buffers[1], column * p.k + i);
+        });
+      }
+      call.floats_out(2)[row * p.n_total + p.n_first + column] = finite(exact_flush(y));
+    }
+  }
+  return finite.all();
+}
+
+// --- rope ---
+
+Work rope_work(const KernelCall& call) {
+  const auto p = call.as<RopeParams>();
+  return {p.rows, int64_t{p.heads} * p.head_dim * 3};
+}
+
+bool rope_run(const KernelCall& call, int64_t first, int64_t last) {
+  const auto p = call.as<RopeParams>();
+  const int64_t half = p.rotary / 2;
+  const int64_t step = p.interleaved != 0 ? 2 : 1;
+  const int64_t apart = p.interleaved != 0 ? 1 : half;
+  Finite finite;
+  for (int64_t row = first; row < last; ++row) {
+    const int64_t position = load_le<uint32_t>(call.buffers[2] + row * 8 + 4);
+    const float* table = call.floats(1) + position * half * 2;
+    for (int64_t head = 0; head < p.heads; ++head) {
+      const float* x = call.floats(0) + (row * p.heads + head) * p.head_dim;
+      float* y = call.floats_out(3) + (row * p.heads + head) * p.head_dim;
+      for (int64_t i = 0; i < half; ++i) {
+        const float a = exact_factor(x[i * step]);
+        const float b = exact_factor(x[i * step + apart]);
+        const float c = exact_factor(table[i * 2]);
+        const float s = exact_factor(table[i * 2 + 1]);
+        y[i * step] = finite(exact_flush(a * c - b * s));
+        y[i * step + apart] = finite(exact_flush(a * s + b * c));
+      }
+      for (int64_t i = p.rotary; i < p.head_dim; ++i) y[i] = finite(exact_flush(x[i]));
+    }
+  }
+  return finite.all();
+}
+
+// --- cache_append ---
+
+Work cache_append_work(const KernelCall& call) {
+  const auto p = call.as<CacheAppendParams>();
+  return {p.rows, int64_t{p.width} * 8};
+}
+
+bool cache_append_run(const KernelCall& call, int64_t first, int64_t last) {
+  const auto p = call.as<CacheAppendParams>();
+  bool good = true;
+  for (int64_t row = first; row < last; ++row) {
+    const float* x = call.floats(0) + row * p.width;
+    const int64_t sequence = load_le<uint32_t>(call.buffers[1] + row * 8);
+    const int64_t position = load_le<uint32_t>(call.buffers[1] + row * 8 + 4);
+    const int64_t to = (sequence * p.context + position) * p.width;
+    if (call.variant == DType::kF32) {
+      float* y = call.floats_out(2) + to;
+      for (int64_t i = 0; i < p.width; ++i) {
+        good = good && exact_is_finite(x[i]);
+        y[i] = exact_factor(x[i]);
+      }
+    } else {
+      std::byte* y = call.buffers[2] + to * 2;
+      for (int64_t i = 0; i < p.width; ++i) {
+        const uint32_t half = exact_float_to_half(x[i]);
+        good = good && (half & 0x7C00u) != 0x7C00u;
+        store_le<uint16_t>(y + i * 2, static_cast<uint16_t>(half));
+      }
+    }
+  }
+  return good;
+}
+
+// --- attention: a piece is one head of one row ---
+
+Work attention_work(const KernelCall& call) {
+  const auto p = call.as<AttentionParams>();
+  int64_t positions = 0;
+  for (int64_t row = 0; row < p.rows; ++row) positions += load_le<uint32_t>(call.buffers[3] + row * 8 + 4) + 1;
+  return {int64_t{p.rows} * p.heads, positions / p.rows * p.head_dim / 2};
+}
+
+bool attention_run(const KernelCall& call, int64_t first, int64_t last) {
+  const auto p = call.as<AttentionParams>();
+  const int64_t dim = p.head_dim;
+  std::vector<float> o(static_cast<size_t>(dim));
+  Finite finite;
+  for (int64_t piece = first; piece < last; ++piece) {
+    const int64_t row = piece / p.heads, head = piece % p.heads;
+    const int64_t sequence = load_le<uint32_t>(call.buffers[3] + row * 8);
+    const int64_t position = load_le<uint32_t>(call.buffers[3] + row * 8 + 4);
+    const float* q = call.floats(0) + piece * dim;
+    float* y = call.floats_out(4) + piece * dim;
+    const int64_t kv_head = head / (p.heads / p.kv_heads);
+    const auto at = [&](int64_t j) { return ((sequence * p.context + j) * p.kv_heads + kv_head) * dim; };
+    float m = 0.0f, l = 0.0f;
+    for (int64_t begin = 0; begin <= position; begin += SHOAL_ATTENTION_CHUNK) {
+      const int64_t count = std::min<int64_t>(SHOAL_ATTENTION_CHUNK, position + 1 - begin);
+      float w[SHOAL_ATTENTION_CHUNK];
+      float m_c = 0.0f;
+      for (int64_t j = 0; j < count; ++j) {
+        const float dot = sum_in_order(dim, [&](int64_t d) {
+          return exact_factor(q[d]) * exact_factor(load_weight(call.variant, call.buffers[1], at(begin + j) + d));
+        });
+        w[j] = finite(exact_flush(dot * p.scale));
+        if (j == 0 || w[j] > m_c) m_c = w[j];
+      }
+      float l_c = 0.0f;
+      for (int64_t j = 0; j < count; ++j) {
+        w[j] = exact_factor(exact_exp(w[j] - m_c));
+        l_c += w[j];
+      }
+      const float m_new = begin == 0 || m_c > m ? m_c : m;
+      const float a = exact_factor(exact_exp(m - m_new));
+      const float b = exact_factor(exact_exp(m_c - m_new));
+      for (int64_t d = 0; d < dim; ++d) {
+        float o_c = 0.0f;
+        for (int64_t j = 0; j < count; ++j) {
+          o_c += w[j] * exact_factor(load_weight(call.variant, call.buffers[2], at(begin + j) + d));
+        }
+        o[d] = begin == 0 ? o_c : exact_flush(o[d] * a) + exact_flush(o_c * b);
+      }
+      l = begin == 0 ? l_c : l * a + l_c * b;
+      m = m_new;
+    }
+    const float inverse = exact_reciprocal(l);
+    for (int64_t d = 0; d < dim; ++d) y[d] = finite(exact_flush(o[d] * inverse));
+  }
+  return finite.all();
+}
+
+// --- elementwise: a piece is a span ---
+
+Work span_work(const KernelCall& call, int64_t cost) {
+  const auto p = call.as<AddParams>();
+  return {(int64_t{p.rows} * p.width + kSpan - 1) / kSpan, kSpan * cost};
+}
+
+Work add_work(const KernelCall& call) { return span_work(call, 1); }
+Work swiglu_work(const KernelCall& call) { return span_work(call, 6); }
+static_assert(sizeof(AddParams) == sizeof(SwigluParams));
+
+bool add_run(const KernelCall& call, int64_t first, int64_t last) {
+  const auto p = call.as<AddParams>();
+  const int64_t end = std::min(int64_t{p.rows} * p.width, last * kSpan);
+  Finite finite;
+  for (int64_t i = first * kSpan; i < end; ++i) {
+    call.floats_out(2)[i] = finite(exact_flush(exact_flush(call.floats(0)[i]) + exact_flush(call.floats(1)[i])));
+  }
+  return finite.all();
+}
+
+bool swiglu_run(const KernelCall& call, int64_t first, int64_t last) {
+  const auto p = call.as<SwigluParams>();
+  const int64_t end = std::min(int64_t{p.rows} * p.width, last * kSpan);
+  Finite finite;
+  for (int64_t i = first * kSpan; i < end; ++i) {
+    const float silu = exact_silu(exact_flush(call.floats(0)[i]));
+    call.floats_out(2)[i] = finite(exact_flush(silu * exact_flush(call.floats(1)[i])));
+  }
+  return finite.all();
+}
+
+// --- select_rows ---
+
+Work select_rows_work(const KernelCall& call) {
+  const auto p = call.as<SelectRowsParams>();
+  return {p.rows, int64_t{p.width}};
+}
+
+bool select_rows_run(const KernelCall& call, int64_t first, int64_t last) {
+  const auto p = call.as<SelectRowsParams>();
+  Finite finite;
+  for (int64_t row = first; row < last; ++row) {
+    const int64_t from = load_le<int32_t>(call.buffers[1] + row * 4);
+    for (int64_t i = 0; i < p.width; ++i) {
+      call.floats_out(2)[row * p.width + i] = finite(exact_flush(call.floats(0)[from * p.width + i]));
+    }
+  }
+  return finite.all();
+}
+
+}  // namespace
+
+Scratch::Scratch(int64_t bytes) : data_(std::malloc(static_cast<size_t>(bytes) + 1)) {
+  SHOAL_CHECK(data_ != nullptr);
+}
+
+Scratch::~Scratch() { std::free(data_); }
+
+const KernelTable& portable_kernels() {
+  static constexpr KernelTable kTable = {{
+      {embed_work, embed_run},
+      {rms_norm_work, rms_norm_run},
+      {quantize_work, quantize_run},
+      {matmul_work, matmul_run},
+      {rope_work, rope_run},
+      {cache_append_work, cache_append_run},
+      {attention_work, attention_run},
+      {swiglu_work, swiglu_run},
+      {add_work, add_run},
+      {select_rows_work, select_rows_run},
+  }};
+  return kTable;
+}
+
+}  // namespace shoal::compute
