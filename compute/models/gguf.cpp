@@ -8,7 +8,8 @@
 namespace shoal::compute {
 namespace {
 
-// The smallest encodings: a key/value of one byte with a key of one letter, a tensor with such a name.
+// The smallest encodings: a key/value of one byte with a key of one letter, a tensor with such a
+// name.
 constexpr uint64_t kValueBytesMin = 8 + 1 + 4 + 1;
 constexpr uint64_t kTensorBytesMin = 8 + 1 + 4 + 8 + 4 + 8;
 constexpr uint64_t kLengthMax = uint64_t{1} << 30;  // Of a string, and elements of an array.
@@ -23,8 +24,8 @@ struct TensorType {
   std::optional<DType> dtype;
 };
 
-// Also the types that no op takes: their sizes are needed to check the file, and a model that uses them
-// is refused by the type's name.
+// Also the types that no op takes: their sizes are needed to check the file, and a model that uses
+// them is refused by the type's name.
 constexpr TensorType kTensorTypes[] = {
     {0, "F32", 1, 4, DType::kF32},
     {1, "F16", 1, 2, DType::kF16},
@@ -61,20 +62,30 @@ constexpr TensorType kTensorTypes[] = {
 // Bytes of one element of a fixed width; 0 for strings, arrays and unknown types.
 uint64_t element_bytes(GgufType type) {
   switch (type) {
-    case GgufType::kU8: case GgufType::kI8: case GgufType::kBool: return 1;
-    case GgufType::kU16: case GgufType::kI16: return 2;
-    case GgufType::kU32: case GgufType::kI32: case GgufType::kF32: return 4;
-    case GgufType::kU64: case GgufType::kI64: case GgufType::kF64: return 8;
-    case GgufType::kString: case GgufType::kArray: return 0;
+    case GgufType::kU8:
+    case GgufType::kI8:
+    case GgufType::kBool: return 1;
+    case GgufType::kU16:
+    case GgufType::kI16: return 2;
+    case GgufType::kU32:
+    case GgufType::kI32:
+    case GgufType::kF32: return 4;
+    case GgufType::kU64:
+    case GgufType::kI64:
+    case GgufType::kF64: return 8;
+    case GgufType::kString:
+    case GgufType::kArray: return 0;
   }
   return 0;
 }
 
-Result<std::string_view> read_string(ByteReader& reader, uint64_t length_max, const std::string& where) {
+Result<std::string_view> read_string(ByteReader& reader, uint64_t length_max,
+                                     const std::string& where) {
   SHOAL_TRY_ASSIGN(length, reader.u64(where));
   if (length > length_max) {
     return Error{ErrorCode::kCorrupt, where + ": a length of " + std::to_string(length) +
-                                          " is more than the " + std::to_string(length_max) + " allowed"};
+                                          " is more than the " + std::to_string(length_max) +
+                                          " allowed"};
   }
   return reader.text(length, where);
 }
@@ -99,7 +110,8 @@ Result<GgufValue> scalar(GgufType type, const std::byte* at, const std::string& 
       value.value = byte == 1;
       break;
     }
-    case GgufType::kString: case GgufType::kArray: SHOAL_UNREACHABLE();
+    case GgufType::kString:
+    case GgufType::kArray: SHOAL_UNREACHABLE();
   }
   return value;
 }
@@ -162,13 +174,14 @@ Result<TensorInfo> read_tensor_info(ByteReader& reader, const std::string& file,
 
   SHOAL_TRY_ASSIGN(dimensions, reader.u32(where + ": dimensions"));
   if (dimensions == 0 || dimensions > kDimensionsMax) {
-    return Error{ErrorCode::kCorrupt, where + ": " + std::to_string(dimensions) + " dimensions are not 1 to 4"};
+    return Error{ErrorCode::kCorrupt,
+                 where + ": " + std::to_string(dimensions) + " dimensions are not 1 to 4"};
   }
   for (uint32_t i = 0; i < dimensions; ++i) {
     SHOAL_TRY_ASSIGN(dimension, reader.u64(where + ": dimensions"));
     if (dimension == 0 || dimension > uint64_t{1} << 62) {
-      return Error{ErrorCode::kCorrupt, where + ": a dimension of " + std::to_string(dimension) +
-                                            " is out of range"};
+      return Error{ErrorCode::kCorrupt,
+                   where + ": a dimension of " + std::to_string(dimension) + " is out of range"};
     }
     info.tensor.shape.insert(info.tensor.shape.begin(), static_cast<int64_t>(dimension));
   }
@@ -202,7 +215,8 @@ Result<GgufFile> GgufFile::read(ByteSpan bytes, std::string file) {
     return Error{ErrorCode::kUnsupported, file + ": version: the file is big-endian"};
   }
   if (version != 2 && version != 3) {
-    return Error{ErrorCode::kUnsupported, file + ": version: " + std::to_string(version) + " is not 2 or 3"};
+    return Error{ErrorCode::kUnsupported,
+                 file + ": version: " + std::to_string(version) + " is not 2 or 3"};
   }
   SHOAL_TRY_ASSIGN(tensor_count, reader.u64(file + ": tensor count"));
   SHOAL_TRY_ASSIGN(value_count, reader.u64(file + ": key count"));
@@ -235,7 +249,8 @@ Result<GgufFile> GgufFile::read(ByteSpan bytes, std::string file) {
 
   SHOAL_TRY_ASSIGN(alignment_read, result.integer_or("general.alignment", 32, 1, kAlignmentMax));
   const auto alignment = static_cast<uint64_t>(alignment_read);
-  if (!std::has_single_bit(alignment)) return result.wrong("general.alignment", "is no power of two");
+  if (!std::has_single_bit(alignment))
+    return result.wrong("general.alignment", "is no power of two");
   const auto aligned = [&](uint64_t at) { return (at + alignment - 1) / alignment * alignment; };
 
   const uint64_t data_begin = aligned(reader.position());
@@ -289,7 +304,8 @@ Result<int64_t> GgufFile::integer(std::string_view key, int64_t min, int64_t max
   return value;
 }
 
-Result<int64_t> GgufFile::integer_or(std::string_view key, int64_t fallback, int64_t min, int64_t max) const {
+Result<int64_t> GgufFile::integer_or(std::string_view key, int64_t fallback, int64_t min,
+                                     int64_t max) const {
   if (!has(key)) return fallback;
   return integer(key, min, max);
 }
@@ -306,7 +322,8 @@ Result<double> GgufFile::number(std::string_view key, double min, double max) co
   return *value;
 }
 
-Result<double> GgufFile::number_or(std::string_view key, double fallback, double min, double max) const {
+Result<double> GgufFile::number_or(std::string_view key, double fallback, double min,
+                                   double max) const {
   if (!has(key)) return fallback;
   return number(key, min, max);
 }
@@ -354,7 +371,8 @@ Result<std::vector<int64_t>> GgufFile::integers(std::string_view key) const {
   const uint64_t width = element_bytes(found->element);
   for (uint64_t i = 0; i < found->count; ++i) {
     if (width == 0) return wrong(key, "is not an array of integers");
-    SHOAL_TRY_ASSIGN(item, scalar(found->element, found->bytes.data() + i * width, std::string(key)));
+    SHOAL_TRY_ASSIGN(item,
+                     scalar(found->element, found->bytes.data() + i * width, std::string(key)));
     if (const auto* plain = std::get_if<uint64_t>(&item.value)) {
       if (*plain > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) {
         return wrong(key, "element " + std::to_string(i) + " is too large");
@@ -378,7 +396,8 @@ Result<std::vector<double>> GgufFile::numbers(std::string_view key) const {
   result.reserve(found->count);
   const uint64_t width = element_bytes(found->element);
   for (uint64_t i = 0; i < found->count; ++i) {
-    SHOAL_TRY_ASSIGN(item, scalar(found->element, found->bytes.data() + i * width, std::string(key)));
+    SHOAL_TRY_ASSIGN(item,
+                     scalar(found->element, found->bytes.data() + i * width, std::string(key)));
     result.push_back(std::get<double>(item.value));
   }
   return result;

@@ -1,6 +1,7 @@
 #pragma once
-// Reads the GGUF format (versions 2 and 3, little-endian) from hostile bytes: key/values with their types,
-// and the tensors as views into the bytes. Every count, size and offset is checked before it is used.
+// Reads the GGUF format (versions 2 and 3, little-endian) from hostile bytes: key/values with their
+// types, and the tensors as views into the bytes. Every count, size and offset is checked before it
+// is used.
 
 #include <cstdint>
 #include <map>
@@ -16,8 +17,19 @@
 namespace shoal::compute {
 
 enum class GgufType : uint32_t {
-  kU8 = 0, kI8 = 1, kU16 = 2, kI16 = 3, kU32 = 4, kI32 = 5, kF32 = 6, kBool = 7,
-  kString = 8, kArray = 9, kU64 = 10, kI64 = 11, kF64 = 12,
+  kU8 = 0,
+  kI8 = 1,
+  kU16 = 2,
+  kI16 = 3,
+  kU32 = 4,
+  kI32 = 5,
+  kF32 = 6,
+  kBool = 7,
+  kString = 8,
+  kArray = 9,
+  kU64 = 10,
+  kI64 = 11,
+  kF64 = 12,
 };
 
 struct GgufArray {
@@ -43,7 +55,8 @@ class GgufFile {
   // One value. Any of the format's integer types counts as integer, both float types as number.
   bool has(std::string_view key) const { return values_.find(key) != values_.end(); }
   Result<int64_t> integer(std::string_view key, int64_t min, int64_t max) const;
-  Result<int64_t> integer_or(std::string_view key, int64_t fallback, int64_t min, int64_t max) const;
+  Result<int64_t> integer_or(std::string_view key, int64_t fallback, int64_t min,
+                             int64_t max) const;
   Result<double> number(std::string_view key, double min, double max) const;
   Result<double> number_or(std::string_view key, double fallback, double min, double max) const;
   Result<bool> boolean_or(std::string_view key, bool fallback) const;

@@ -5,13 +5,15 @@
 namespace shoal::compute {
 namespace {
 
-// 1 / sqrt(head_dim) by integers and multiplications alone, so that every machine writes the same graph.
+// 1 / sqrt(head_dim) by integers and multiplications alone, so that every machine writes the same
+// graph.
 float attention_scale(int64_t head_dim) { return exact::exact_rsqrt(static_cast<float>(head_dim)); }
 
 }  // namespace
 
 ValueId GraphBuilder::value(ValueKind kind, DType dtype, Shape shape, std::string name) {
-  graph_.values.push_back({.kind = kind, .dtype = dtype, .shape = std::move(shape), .name = std::move(name)});
+  graph_.values.push_back(
+      {.kind = kind, .dtype = dtype, .shape = std::move(shape), .name = std::move(name)});
   return static_cast<ValueId>(graph_.values.size() - 1);
 }
 
@@ -35,7 +37,8 @@ ValueId GraphBuilder::hidden(int64_t width) {
   return graph_.input = value(ValueKind::kInput, DType::kF32, {kRows, width}, "hidden");
 }
 
-ValueId GraphBuilder::embed(ValueId tokens, std::string_view role, int64_t vocabulary, int64_t width) {
+ValueId GraphBuilder::embed(ValueId tokens, std::string_view role, int64_t vocabulary,
+                            int64_t width) {
   const ValueId table = weight(role, {vocabulary, width});
   return op({.kind = OpKind::kEmbed, .inputs = {tokens, table}}, DType::kF32, {kRows, width});
 }
@@ -43,8 +46,9 @@ ValueId GraphBuilder::embed(ValueId tokens, std::string_view role, int64_t vocab
 ValueId GraphBuilder::rms_norm(ValueId x, std::string_view role, double epsilon) {
   const Shape shape = graph_.values[x].shape;
   const ValueId scale = weight(role, {shape.back()});
-  return op({.kind = OpKind::kRmsNorm, .inputs = {x, scale}, .epsilon = static_cast<float>(epsilon)},
-            DType::kF32, shape);
+  return op(
+      {.kind = OpKind::kRmsNorm, .inputs = {x, scale}, .epsilon = static_cast<float>(epsilon)},
+      DType::kF32, shape);
 }
 
 ValueId GraphBuilder::matmul(ValueId x, std::string_view role, int64_t outputs) {
@@ -61,12 +65,14 @@ ValueId GraphBuilder::matmul(ValueId x, std::string_view role, int64_t outputs) 
 }
 
 ValueId GraphBuilder::rope_table(const RopeSpec& spec) {
-  const ValueId id = value(ValueKind::kRopeTable, DType::kF32, {kContext, spec.rotary / 2, 2}, "rope");
+  const ValueId id =
+      value(ValueKind::kRopeTable, DType::kF32, {kContext, spec.rotary / 2, 2}, "rope");
   graph_.values[id].rope = spec;
   return id;
 }
 
-ValueId GraphBuilder::rope(ValueId x, ValueId table, int64_t heads, int64_t head_dim, bool interleaved) {
+ValueId GraphBuilder::rope(ValueId x, ValueId table, int64_t heads, int64_t head_dim,
+                           bool interleaved) {
   return op({.kind = OpKind::kRope,
              .inputs = {x, table},
              .heads = static_cast<uint32_t>(heads),
@@ -77,13 +83,14 @@ ValueId GraphBuilder::rope(ValueId x, ValueId table, int64_t heads, int64_t head
 
 ValueId GraphBuilder::cache(ValueId x, std::string_view name, DType dtype) {
   const int64_t width = graph_.values[x].shape.back();
-  const ValueId state = value(ValueKind::kState, dtype, {kSequences, kContext, width}, std::string(name));
+  const ValueId state =
+      value(ValueKind::kState, dtype, {kSequences, kContext, width}, std::string(name));
   graph_.ops.push_back({.kind = OpKind::kCacheAppend, .inputs = {x, state}, .output = state});
   return state;
 }
 
-ValueId GraphBuilder::attention(ValueId q, ValueId keys, ValueId values, int64_t heads, int64_t kv_heads,
-                                int64_t head_dim) {
+ValueId GraphBuilder::attention(ValueId q, ValueId keys, ValueId values, int64_t heads,
+                                int64_t kv_heads, int64_t head_dim) {
   return op({.kind = OpKind::kAttention,
              .inputs = {q, keys, values},
              .heads = static_cast<uint32_t>(heads),
@@ -94,7 +101,8 @@ ValueId GraphBuilder::attention(ValueId q, ValueId keys, ValueId values, int64_t
 }
 
 ValueId GraphBuilder::swiglu(ValueId gate, ValueId up) {
-  return op({.kind = OpKind::kSwiglu, .inputs = {gate, up}}, DType::kF32, graph_.values[gate].shape);
+  return op({.kind = OpKind::kSwiglu, .inputs = {gate, up}}, DType::kF32,
+            graph_.values[gate].shape);
 }
 
 ValueId GraphBuilder::add(ValueId a, ValueId b) {

@@ -32,7 +32,8 @@ class TreeBuilder : public nlohmann::json_sax<Json> {
     slot_ = &at->second;
     return true;
   }
-  bool parse_error(std::size_t position, const std::string&, const nlohmann::detail::exception& cause) override {
+  bool parse_error(std::size_t position, const std::string&,
+                   const nlohmann::detail::exception& cause) override {
     // The cause repeats the bytes it met; they may be anything.
     return fail("is not JSON at byte " + std::to_string(position) + ": " + printable(cause.what()));
   }
@@ -82,7 +83,8 @@ std::string range_text(double min, double max) {
 Result<Json> parse_json(std::string_view text, const std::string& file) {
   TreeBuilder builder;
   if (!Json::sax_parse(text, &builder)) {
-    return Error{ErrorCode::kCorrupt, file + ": " + (builder.error.empty() ? "is not JSON" : builder.error)};
+    return Error{ErrorCode::kCorrupt,
+                 file + ": " + (builder.error.empty() ? "is not JSON" : builder.error)};
   }
   return std::move(builder.tree);
 }
@@ -105,9 +107,10 @@ Result<int64_t> JsonFields::integer(std::string_view key, int64_t min, int64_t m
   const Json* value = find(key);
   if (value == nullptr) return wrong(key, "is missing");
   if (!value->is_number_integer()) return wrong(key, "is not an integer");
-  const bool fits = value->is_number_unsigned()
-                        ? value->get<uint64_t>() <= static_cast<uint64_t>(std::numeric_limits<int64_t>::max())
-                        : true;
+  const bool fits =
+      value->is_number_unsigned()
+          ? value->get<uint64_t>() <= static_cast<uint64_t>(std::numeric_limits<int64_t>::max())
+          : true;
   if (!fits || value->get<int64_t>() < min || value->get<int64_t>() > max) {
     return wrong(key, value->dump() + " is not between " + std::to_string(min) + " and " +
                           std::to_string(max));
@@ -130,7 +133,8 @@ Result<double> JsonFields::number(std::string_view key, double min, double max) 
   return number;
 }
 
-Result<double> JsonFields::number_or(std::string_view key, double fallback, double min, double max) const {
+Result<double> JsonFields::number_or(std::string_view key, double fallback, double min,
+                                     double max) const {
   if (!has(key)) return fallback;
   return number(key, min, max);
 }

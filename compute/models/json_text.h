@@ -1,6 +1,7 @@
 #pragma once
-// JSON from strangers' files: parsed with bounded nesting and no duplicate keys, and read field by field
-// with errors that name the file and the key. Private to models, shards and run: no door includes it.
+// JSON from strangers' files: parsed with bounded nesting and no duplicate keys, and read field by
+// field with errors that name the file and the key. Private to models, shards and run: no door
+// includes it.
 
 #include <nlohmann/json.hpp>
 
@@ -16,8 +17,8 @@ using Json = nlohmann::json;
 
 constexpr int kJsonDepthMax = 64;
 
-// Refuses what is not JSON (RFC 8259), nesting beyond kJsonDepthMax, and a key that stands twice in one
-// object. `file` stands at the head of the message.
+// Refuses what is not JSON (RFC 8259), nesting beyond kJsonDepthMax, and a key that stands twice in
+// one object. `file` stands at the head of the message.
 Result<Json> parse_json(std::string_view text, const std::string& file);
 
 // The fields of one object. A field that is null counts as absent.
@@ -30,7 +31,8 @@ class JsonFields {
   bool has(std::string_view key) const { return find(key) != nullptr; }
 
   Result<int64_t> integer(std::string_view key, int64_t min, int64_t max) const;
-  Result<int64_t> integer_or(std::string_view key, int64_t fallback, int64_t min, int64_t max) const;
+  Result<int64_t> integer_or(std::string_view key, int64_t fallback, int64_t min,
+                             int64_t max) const;
   Result<double> number(std::string_view key, double min, double max) const;
   Result<double> number_or(std::string_view key, double fallback, double min, double max) const;
   Result<bool> boolean_or(std::string_view key, bool fallback) const;

@@ -1,5 +1,5 @@
-// Llama and its kin (Llama 1 and 2, TinyLlama, SmolLM 1 and 2, Yi, Mistral without its window): RMS norm
-// before each part, grouped-query attention with rotary positions, SwiGLU, no biases.
+// Llama and its kin (Llama 1 and 2, TinyLlama, SmolLM 1 and 2, Yi, Mistral without its window): RMS
+// norm before each part, grouped-query attention with rotary positions, SwiGLU, no biases.
 
 #include <algorithm>
 #include <cmath>
@@ -14,35 +14,54 @@ constexpr std::string_view kClasses[] = {"LlamaForCausalLM", "MistralForCausalLM
 
 constexpr WeightSpec kEmbeddingWeights[] = {
     {"token_embedding", "model.embed_tokens.weight", "token_embd.weight",
-     [](const ModelConfig& c) { return Shape{c.vocabulary, c.width}; }},
+     [](const ModelConfig& c) {
+       return Shape{c.vocabulary, c.width};
+     }},
 };
 
 constexpr WeightSpec kBlockWeights[] = {
     {"attention_norm", "model.layers.{}.input_layernorm.weight", "blk.{}.attn_norm.weight",
      [](const ModelConfig& c) { return Shape{c.width}; }},
     {"query", "model.layers.{}.self_attn.q_proj.weight", "blk.{}.attn_q.weight",
-     [](const ModelConfig& c) { return Shape{c.heads * c.head_dim, c.width}; }},
+     [](const ModelConfig& c) {
+       return Shape{c.heads * c.head_dim, c.width};
+     }},
     {"key", "model.layers.{}.self_attn.k_proj.weight", "blk.{}.attn_k.weight",
-     [](const ModelConfig& c) { return Shape{c.kv_heads * c.head_dim, c.width}; }},
+     [](const ModelConfig& c) {
+       return Shape{c.kv_heads * c.head_dim, c.width};
+     }},
     {"value", "model.layers.{}.self_attn.v_proj.weight", "blk.{}.attn_v.weight",
-     [](const ModelConfig& c) { return Shape{c.kv_heads * c.head_dim, c.width}; }},
+     [](const ModelConfig& c) {
+       return Shape{c.kv_heads * c.head_dim, c.width};
+     }},
     {"attention_output", "model.layers.{}.self_attn.o_proj.weight", "blk.{}.attn_output.weight",
-     [](const ModelConfig& c) { return Shape{c.width, c.heads * c.head_dim}; }},
+     [](const ModelConfig& c) {
+       return Shape{c.width, c.heads * c.head_dim};
+     }},
     {"ffn_norm", "model.layers.{}.post_attention_layernorm.weight", "blk.{}.ffn_norm.weight",
      [](const ModelConfig& c) { return Shape{c.width}; }},
     {"gate", "model.layers.{}.mlp.gate_proj.weight", "blk.{}.ffn_gate.weight",
-     [](const ModelConfig& c) { return Shape{c.intermediate, c.width}; }},
+     [](const ModelConfig& c) {
+       return Shape{c.intermediate, c.width};
+     }},
     {"up", "model.layers.{}.mlp.up_proj.weight", "blk.{}.ffn_up.weight",
-     [](const ModelConfig& c) { return Shape{c.intermediate, c.width}; }},
+     [](const ModelConfig& c) {
+       return Shape{c.intermediate, c.width};
+     }},
     {"down", "model.layers.{}.mlp.down_proj.weight", "blk.{}.ffn_down.weight",
-     [](const ModelConfig& c) { return Shape{c.width, c.intermediate}; }},
+     [](const ModelConfig& c) {
+       return Shape{c.width, c.intermediate};
+     }},
 };
 
 constexpr WeightSpec kHeadWeights[] = {
     {"output_norm", "model.norm.weight", "output_norm.weight",
      [](const ModelConfig& c) { return Shape{c.width}; }},
     {"output", "lm_head.weight", "output.weight",
-     [](const ModelConfig& c) { return Shape{c.vocabulary, c.width}; }, /*tied_to_embedding=*/true},
+     [](const ModelConfig& c) {
+       return Shape{c.vocabulary, c.width};
+     },
+     /*tied_to_embedding=*/true},
 };
 
 Graph embedding_graph(const ModelConfig& c, const WeightTypes& types) {
@@ -86,8 +105,8 @@ template <class Refuse>
 Result<void> check_shape(const ModelConfig& c, const Refuse& refuse, std::string_view heads_key,
                          std::string_view kv_key, std::string_view rotary_key) {
   if (c.heads % c.kv_heads != 0) {
-    return refuse(kv_key, std::to_string(c.kv_heads) + " does not divide the " + std::to_string(c.heads) +
-                              " heads");
+    return refuse(kv_key, std::to_string(c.kv_heads) + " does not divide the " +
+                              std::to_string(c.heads) + " heads");
   }
   if (c.heads * c.head_dim > kWidthMax) {
     return refuse(heads_key, "heads times their size passes " + std::to_string(kWidthMax));
@@ -114,7 +133,8 @@ Result<double> linear_factor(const JsonFields& scaling) {
   SHOAL_TRY_ASSIGN(type, scaling.text_or("rope_type", older));
   if (type == "default") return 1.0;
   if (type != "linear") {
-    return scaling.wrong("rope_type", "\"" + printable(type) + "\" is not supported", ErrorCode::kUnsupported);
+    return scaling.wrong("rope_type", "\"" + printable(type) + "\" is not supported",
+                         ErrorCode::kUnsupported);
   }
   return scaling.number("factor", 1.0, 1e6);
 }
@@ -134,8 +154,9 @@ Result<ModelConfig> read_hugging_face(const JsonFields& config) {
   for (const std::string_view key : {"quantization_config", "sliding_window", "layer_types"}) {
     SHOAL_TRY(refuse_unless(config, key, nullptr));
   }
-  for (const std::string_view key : {"partial_rotary_factor", "attention_multiplier", "residual_multiplier",
-                                     "embedding_multiplier", "logits_scaling"}) {
+  for (const std::string_view key :
+       {"partial_rotary_factor", "attention_multiplier", "residual_multiplier",
+        "embedding_multiplier", "logits_scaling"}) {
     SHOAL_TRY(refuse_unless(config, key, 1.0));
   }
   SHOAL_TRY(refuse_unless(config, "hidden_act", "silu"));
@@ -148,12 +169,14 @@ Result<ModelConfig> read_hugging_face(const JsonFields& config) {
   SHOAL_TRY_ASSIGN(heads, config.integer("num_attention_heads", 1, kHeadsMax));
   SHOAL_TRY_ASSIGN(kv_heads, config.integer_or("num_key_value_heads", heads, 1, kHeadsMax));
   if (!config.has("head_dim") && width % heads != 0) {
-    return config.wrong("num_attention_heads",
-                        std::to_string(heads) + " does not divide hidden_size " + std::to_string(width));
+    return config.wrong(
+        "num_attention_heads",
+        std::to_string(heads) + " does not divide hidden_size " + std::to_string(width));
   }
   SHOAL_TRY_ASSIGN(head_dim, config.integer_or("head_dim", width / heads, 1, kHeadDimMax));
   SHOAL_TRY_ASSIGN(vocabulary, config.integer("vocab_size", 1, kVocabularyMax));
-  SHOAL_TRY_ASSIGN(context, config.integer_or("max_position_embeddings", 2048, 1, kModelContextMax));
+  SHOAL_TRY_ASSIGN(context,
+                   config.integer_or("max_position_embeddings", 2048, 1, kModelContextMax));
   SHOAL_TRY_ASSIGN(epsilon, config.number_or("rms_norm_eps", 1e-6, 1e-12, 1.0));
   SHOAL_TRY_ASSIGN(tied, config.boolean_or("tie_word_embeddings", false));
   c.width = width;
@@ -187,12 +210,25 @@ Result<ModelConfig> read_hugging_face(const JsonFields& config) {
 
 // The keys under "llama." that are read below, or that change nothing.
 constexpr std::string_view kGgufKeys[] = {
-    "llama.attention.head_count", "llama.attention.head_count_kv", "llama.attention.key_length",
-    "llama.attention.layer_norm_rms_epsilon", "llama.attention.value_length", "llama.block_count",
-    "llama.context_length", "llama.embedding_length", "llama.expert_count", "llama.expert_used_count",
-    "llama.feed_forward_length", "llama.rope.dimension_count", "llama.rope.freq_base",
-    "llama.rope.scale_linear", "llama.rope.scaling.factor", "llama.rope.scaling.finetuned",
-    "llama.rope.scaling.original_context_length", "llama.rope.scaling.type", "llama.tensor_data_layout",
+    "llama.attention.head_count",
+    "llama.attention.head_count_kv",
+    "llama.attention.key_length",
+    "llama.attention.layer_norm_rms_epsilon",
+    "llama.attention.value_length",
+    "llama.block_count",
+    "llama.context_length",
+    "llama.embedding_length",
+    "llama.expert_count",
+    "llama.expert_used_count",
+    "llama.feed_forward_length",
+    "llama.rope.dimension_count",
+    "llama.rope.freq_base",
+    "llama.rope.scale_linear",
+    "llama.rope.scaling.factor",
+    "llama.rope.scaling.finetuned",
+    "llama.rope.scaling.original_context_length",
+    "llama.rope.scaling.type",
+    "llama.tensor_data_layout",
     "llama.vocab_size",
 };
 
@@ -213,12 +249,14 @@ Result<double> gguf_linear_factor(const GgufFile& file) {
 
 Result<ModelConfig> read_gguf(const GgufFile& file) {
   for (const auto& [key, value] : file.values()) {
-    if (key.starts_with("llama.") && std::find(std::begin(kGgufKeys), std::end(kGgufKeys), key) == std::end(kGgufKeys)) {
+    if (key.starts_with("llama.") &&
+        std::find(std::begin(kGgufKeys), std::end(kGgufKeys), key) == std::end(kGgufKeys)) {
       return file.wrong(printable(key), "is not supported", ErrorCode::kUnsupported);
     }
   }
   SHOAL_TRY_ASSIGN(experts, file.integer_or("llama.expert_count", 0, 0, 1 << 20));
-  if (experts != 0) return file.wrong("llama.expert_count", "experts are not supported", ErrorCode::kUnsupported);
+  if (experts != 0)
+    return file.wrong("llama.expert_count", "experts are not supported", ErrorCode::kUnsupported);
 
   ModelConfig c;
   c.architecture = "llama";
@@ -228,13 +266,17 @@ Result<ModelConfig> read_gguf(const GgufFile& file) {
   SHOAL_TRY_ASSIGN(heads, file.integer("llama.attention.head_count", 1, kHeadsMax));
   SHOAL_TRY_ASSIGN(kv_heads, file.integer_or("llama.attention.head_count_kv", heads, 1, kHeadsMax));
   if (!file.has("llama.attention.key_length") && width % heads != 0) {
-    return file.wrong("llama.attention.head_count",
-                      std::to_string(heads) + " does not divide the embedding length " + std::to_string(width));
+    return file.wrong(
+        "llama.attention.head_count",
+        std::to_string(heads) + " does not divide the embedding length " + std::to_string(width));
   }
-  SHOAL_TRY_ASSIGN(head_dim, file.integer_or("llama.attention.key_length", width / heads, 1, kHeadDimMax));
-  SHOAL_TRY_ASSIGN(value_dim, file.integer_or("llama.attention.value_length", head_dim, 1, kHeadDimMax));
+  SHOAL_TRY_ASSIGN(head_dim,
+                   file.integer_or("llama.attention.key_length", width / heads, 1, kHeadDimMax));
+  SHOAL_TRY_ASSIGN(value_dim,
+                   file.integer_or("llama.attention.value_length", head_dim, 1, kHeadDimMax));
   if (value_dim != head_dim) {
-    return file.wrong("llama.attention.value_length", "differs from the key length", ErrorCode::kUnsupported);
+    return file.wrong("llama.attention.value_length", "differs from the key length",
+                      ErrorCode::kUnsupported);
   }
   SHOAL_TRY_ASSIGN(rotary, file.integer_or("llama.rope.dimension_count", head_dim, 2, kHeadDimMax));
   SHOAL_TRY_ASSIGN(context, file.integer("llama.context_length", 1, kModelContextMax));
@@ -242,16 +284,20 @@ Result<ModelConfig> read_gguf(const GgufFile& file) {
   SHOAL_TRY_ASSIGN(theta, file.number_or("llama.rope.freq_base", 10000.0, 1.0, 1e12));
   SHOAL_TRY_ASSIGN(factor, gguf_linear_factor(file));
 
-  // The table's rows are the vocabulary; a key that says otherwise is found when its shape is checked.
+  // The table's rows are the vocabulary; a key that says otherwise is found when its shape is
+  // checked.
   const auto table = file.tensors().find("token_embd.weight");
   if (table == file.tensors().end() || table->second.shape.size() != 2) {
-    return Error{ErrorCode::kCorrupt, file.file() + ": tensor token_embd.weight: is missing or no matrix"};
+    return Error{ErrorCode::kCorrupt,
+                 file.file() + ": tensor token_embd.weight: is missing or no matrix"};
   }
   if (table->second.shape[0] > kVocabularyMax) {
-    return Error{ErrorCode::kUnsupported, file.file() + ": tensor token_embd.weight: has more than " +
+    return Error{ErrorCode::kUnsupported, file.file() +
+                                              ": tensor token_embd.weight: has more than " +
                                               std::to_string(kVocabularyMax) + " rows"};
   }
-  SHOAL_TRY_ASSIGN(vocabulary, file.integer_or("llama.vocab_size", table->second.shape[0], 1, kVocabularyMax));
+  SHOAL_TRY_ASSIGN(vocabulary,
+                   file.integer_or("llama.vocab_size", table->second.shape[0], 1, kVocabularyMax));
   c.width = width;
   c.intermediate = intermediate;
   c.blocks = blocks;

@@ -36,10 +36,12 @@ Result<const StoredTensor*> take(WeightPool& pool, const std::string& name, cons
   const StoredTensor& tensor = at->second;
   if (tensor.shape != shape) {
     return Error{ErrorCode::kCorrupt, where(pool, name) + ": shape " + shape_text(tensor.shape) +
-                                          " is not the " + shape_text(shape) + " that the config asks for"};
+                                          " is not the " + shape_text(shape) +
+                                          " that the config asks for"};
   }
   if (!tensor.dtype.has_value() || !is_weight_type(*tensor.dtype)) {
-    return Error{ErrorCode::kUnsupported, where(pool, name) + ": type " + tensor.type + " is not supported"};
+    return Error{ErrorCode::kUnsupported,
+                 where(pool, name) + ": type " + tensor.type + " is not supported"};
   }
   pool.taken.insert(name);
   return &tensor;
@@ -113,7 +115,8 @@ class ModelAssembler {
     for (const auto& [name, tensor] : pool_.table) {
       if (pool_.taken.find(name) != pool_.taken.end()) continue;
       if (format_ == FileFormat::kHuggingFace) {
-        if (name.ends_with(".rotary_emb.inv_freq")) continue;  // Made from the config; old files keep it.
+        if (name.ends_with(".rotary_emb.inv_freq"))
+          continue;  // Made from the config; old files keep it.
         if (model_.config.tied && name == "lm_head.weight") continue;
       }
       return Error{ErrorCode::kUnsupported, where(pool_, name) + ": the architecture " +
@@ -147,7 +150,8 @@ Result<std::string> read_text(const fs::path& path, Bytes bytes_max) {
   return std::string(as_text(bytes));
 }
 
-Result<void> add_weight_file(const fs::path& folder, const std::string& file, Model& model, WeightPool& pool) {
+Result<void> add_weight_file(const fs::path& folder, const std::string& file, Model& model,
+                             WeightPool& pool) {
   SHOAL_TRY_ASSIGN(mapped, MappedFile::open(folder / file));
   model.files.push_back(std::move(mapped));
   SHOAL_TRY_ASSIGN(table, read_safetensors(model.files.back().bytes(), file));
@@ -173,7 +177,8 @@ Result<void> add_indexed_files(const fs::path& folder, const std::string& index_
     if (!file.is_string()) return map.wrong(printable(name), "is not a file's name");
     const auto& named = file.get_ref<const std::string&>();
     if (named.find_first_of("/\\") != std::string::npos || !named.ends_with(".safetensors")) {
-      return map.wrong(printable(name), "\"" + printable(named) + "\" is not the name of a .safetensors file");
+      return map.wrong(printable(name),
+                       "\"" + printable(named) + "\" is not the name of a .safetensors file");
     }
     files.insert(named);
   }
@@ -183,12 +188,14 @@ Result<void> add_indexed_files(const fs::path& folder, const std::string& index_
   for (const auto& [name, file] : map.json().items()) {
     const auto at = pool.file_of.find(name);
     if (at == pool.file_of.end() || at->second != file.get_ref<const std::string&>()) {
-      return map.wrong(printable(name), "is not in " + printable(file.get_ref<const std::string&>()));
+      return map.wrong(printable(name),
+                       "is not in " + printable(file.get_ref<const std::string&>()));
     }
   }
   for (const auto& [name, file] : pool.file_of) {
     if (!map.has(name)) {
-      return Error{ErrorCode::kCorrupt, file + ": tensor " + printable(name) + ": is not in " + index_file};
+      return Error{ErrorCode::kCorrupt,
+                   file + ": tensor " + printable(name) + ": is not in " + index_file};
     }
   }
   return {};
@@ -202,7 +209,8 @@ Result<std::vector<int32_t>> read_eos(const JsonFields& fields, int64_t vocabula
   if (list.size() > kEosMax) return fields.wrong("eos_token_id", "holds too many ids");
   for (const Json& id : list) {
     if (!id.is_number_unsigned() || id.get<uint64_t>() >= static_cast<uint64_t>(vocabulary)) {
-      return fields.wrong("eos_token_id", "is not an id below vocab_size " + std::to_string(vocabulary));
+      return fields.wrong("eos_token_id",
+                          "is not an id below vocab_size " + std::to_string(vocabulary));
     }
     result.push_back(id.get<int32_t>());
   }
@@ -220,7 +228,8 @@ Result<void> read_generation_config(const fs::path& folder, ModelConfig& config)
   SHOAL_TRY_ASSIGN(fields, JsonFields::of(json, file));
   SHOAL_TRY_ASSIGN(eos, read_eos(fields, config.vocabulary));
   for (const int32_t id : eos) {
-    if (std::find(config.eos.begin(), config.eos.end(), id) == config.eos.end()) config.eos.push_back(id);
+    if (std::find(config.eos.begin(), config.eos.end(), id) == config.eos.end())
+      config.eos.push_back(id);
   }
   if (!config.bos.has_value() && fields.has("bos_token_id")) {
     SHOAL_TRY_ASSIGN(bos, fields.integer("bos_token_id", 0, config.vocabulary - 1));
@@ -248,7 +257,8 @@ Result<Model> open_folder(const fs::path& folder) {
     pool.whole = index;
     SHOAL_TRY(add_indexed_files(folder, index, model, pool));
   } else {
-    return Error{ErrorCode::kNotFound, folder.string() + " holds neither " + single + " nor " + index};
+    return Error{ErrorCode::kNotFound,
+                 folder.string() + " holds neither " + single + " nor " + index};
   }
   SHOAL_TRY(ModelAssembler(*spec, FileFormat::kHuggingFace, pool, model).assemble());
   SHOAL_TRY_ASSIGN(tokenizer, tokenizer_of_folder(folder, model.config));
@@ -272,7 +282,8 @@ Result<void> read_gguf_ids(const GgufFile& file, ModelConfig& config) {
   for (const std::string_view key : {"tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id",
                                      "tokenizer.ggml.eom_token_id"}) {
     SHOAL_TRY_ASSIGN(eos, read(key));
-    if (eos.has_value() && std::find(config.eos.begin(), config.eos.end(), *eos) == config.eos.end()) {
+    if (eos.has_value() &&
+        std::find(config.eos.begin(), config.eos.end(), *eos) == config.eos.end()) {
       config.eos.push_back(*eos);
     }
   }
@@ -283,7 +294,8 @@ Result<void> read_gguf_model(ByteSpan bytes, const std::string& file, Model& mod
   SHOAL_TRY_ASSIGN(gguf, GgufFile::read(bytes, file));
   if (gguf.has("split.count")) {
     SHOAL_TRY_ASSIGN(parts, gguf.integer("split.count", 0, 65535));
-    if (parts > 1) return gguf.wrong("split.count", "split files are not supported", ErrorCode::kUnsupported);
+    if (parts > 1)
+      return gguf.wrong("split.count", "split files are not supported", ErrorCode::kUnsupported);
   }
   SHOAL_TRY_ASSIGN(architecture, gguf.text("general.architecture"));
   const auto specs = model_specs();
@@ -291,7 +303,8 @@ Result<void> read_gguf_model(ByteSpan bytes, const std::string& file, Model& mod
     return candidate->gguf_architecture == architecture;
   });
   if (spec == specs.end()) {
-    return gguf.wrong("general.architecture", "\"" + printable(architecture) + "\" is not supported",
+    return gguf.wrong("general.architecture",
+                      "\"" + printable(architecture) + "\" is not supported",
                       ErrorCode::kUnsupported);
   }
   SHOAL_TRY_ASSIGN(config, (*spec)->read_gguf(gguf));
@@ -308,11 +321,13 @@ Result<void> read_gguf_model(ByteSpan bytes, const std::string& file, Model& mod
 
 std::string weight_name(std::string_view pattern, int64_t block) {
   std::string name(pattern);
-  if (const size_t at = name.find("{}"); at != std::string::npos) name.replace(at, 2, std::to_string(block));
+  if (const size_t at = name.find("{}"); at != std::string::npos)
+    name.replace(at, 2, std::to_string(block));
   return name;
 }
 
-Result<ModelConfig> read_config(std::string_view text, const std::string& file, const ModelSpec** spec) {
+Result<ModelConfig> read_config(std::string_view text, const std::string& file,
+                                const ModelSpec** spec) {
   SHOAL_TRY_ASSIGN(json, parse_json(text, file));
   SHOAL_TRY_ASSIGN(fields, JsonFields::of(json, file));
   SHOAL_TRY_ASSIGN(classes, fields.array("architectures"));
@@ -329,13 +344,15 @@ Result<ModelConfig> read_config(std::string_view text, const std::string& file, 
     config.eos = std::move(eos);
     return config;
   }
-  return fields.wrong("architectures", "\"" + printable(wanted) + "\" is not supported", ErrorCode::kUnsupported);
+  return fields.wrong("architectures", "\"" + printable(wanted) + "\" is not supported",
+                      ErrorCode::kUnsupported);
 }
 
 Result<Model> open_model(const fs::path& path) {
   std::error_code failed;
   const fs::file_status status = fs::status(path, failed);
-  if (!fs::exists(status)) return Error{ErrorCode::kNotFound, path.string() + ": there is no such model"};
+  if (!fs::exists(status))
+    return Error{ErrorCode::kNotFound, path.string() + ": there is no such model"};
   if (fs::is_directory(status)) {
     auto model = open_folder(path);
     if (!model.ok()) return with_context(model.error(), path.string());

@@ -1,6 +1,6 @@
 #pragma once
-// Opens a model from disk, a Hugging Face directory or a GGUF file, as a chain of fragments that can
-// run, be cut into shards, or be refused by name. Weight files are checked as hostile input.
+// Opens a model from disk, a Hugging Face directory or a GGUF file, as a chain of fragments that
+// can run, be cut into shards, or be refused by name. Weight files are checked as hostile input.
 
 #include <cstdint>
 #include <filesystem>
@@ -25,17 +25,18 @@ struct ModelConfig {
   int64_t kv_heads = 0;
   int64_t head_dim = 0;
   int64_t vocabulary = 0;
-  int64_t context = 0;       // Positions it was trained for.
+  int64_t context = 0;  // Positions it was trained for.
   double rms_epsilon = 0;
   RopeSpec rope;
-  bool interleaved = false;  // Which pairs rope turns: see RopeParams.
-  bool tied = false;         // The head's matrix is the embedding's.
+  bool interleaved = false;         // Which pairs rope turns: see RopeParams.
+  bool tied = false;                // The head's matrix is the embedding's.
   DType state_dtype = DType::kF16;  // Of the caches: f32 when the model's matrices are all f32.
   std::optional<int32_t> bos;
   std::vector<int32_t> eos;  // Any of them ends a text.
 };
 
-// What a config may ask for; with embedding and head the blocks are schema/limits.h's kFragmentsMax. Beyond these it is refused: a lie, or a model for other machines.
+// What a config may ask for; with embedding and head the blocks are schema/limits.h's
+// kFragmentsMax. Beyond these it is refused: a lie, or a model for other machines.
 constexpr int64_t kWidthMax = int64_t{1} << 17;
 constexpr int64_t kIntermediateMax = int64_t{1} << 20;
 constexpr int64_t kBlocksMax = 1022;
@@ -49,15 +50,16 @@ struct Model {
   std::string name;  // "stories260K": from the file, else the file's own name.
   ModelConfig config;
   std::vector<Fragment> fragments;  // Embedding, blocks in order, head.
-  std::string tokenizer;            // A tokenizer definition (compute/tokenizer); empty when there is none.
+  std::string tokenizer;  // A tokenizer definition (compute/tokenizer); empty when there is none.
 
   // What the fragments' weights point into.
   std::vector<MappedFile> files;
   std::vector<ByteVector> converted;
 };
 
-// `path`: a folder with config.json, or a .gguf file. kUnsupported names the key or the tensor that no
-// architecture of ours has; kCorrupt what breaks a format's rules or disagrees with another file.
+// `path`: a folder with config.json, or a .gguf file. kUnsupported names the key or the tensor that
+// no architecture of ours has; kCorrupt what breaks a format's rules or disagrees with another
+// file.
 Result<Model> open_model(const std::filesystem::path& path);
 
 // The same from a GGUF file's bytes, which outlive the model.

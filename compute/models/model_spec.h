@@ -1,6 +1,6 @@
 #pragma once
-// What an architecture is: which config keys it reads, which weights it has under which names and shapes,
-// and the graphs it builds from them. One .cpp for each, and one line in model_list.cpp.
+// What an architecture is: which config keys it reads, which weights it has under which names and
+// shapes, and the graphs it builds from them. One .cpp for each, and one line in model_list.cpp.
 
 #include <map>
 #include <span>
@@ -45,7 +45,8 @@ std::span<const ModelSpec* const> model_specs();
 extern const ModelSpec kLlama;
 
 // The config of a config.json's text, by the first spec that has its class; `spec` says which.
-Result<ModelConfig> read_config(std::string_view text, const std::string& file, const ModelSpec** spec);
+Result<ModelConfig> read_config(std::string_view text, const std::string& file,
+                                const ModelSpec** spec);
 
 // "{}" replaced by the block's number.
 std::string weight_name(std::string_view pattern, int64_t block);

@@ -30,11 +30,13 @@ struct Range {
 };
 
 Result<uint64_t> whole_number(const Json& value, const std::string& where) {
-  if (!value.is_number_unsigned()) return Error{ErrorCode::kCorrupt, where + ": is not a whole number"};
+  if (!value.is_number_unsigned())
+    return Error{ErrorCode::kCorrupt, where + ": is not a whole number"};
   return value.get<uint64_t>();
 }
 
-Result<StoredTensor> read_entry(const Json& entry, ByteSpan data, const std::string& where, Range& range) {
+Result<StoredTensor> read_entry(const Json& entry, ByteSpan data, const std::string& where,
+                                Range& range) {
   SHOAL_TRY_ASSIGN(fields, JsonFields::of(entry, where));
   for (const auto& [key, value] : entry.items()) {
     if (key != "dtype" && key != "shape" && key != "data_offsets") {
@@ -71,8 +73,8 @@ Result<StoredTensor> read_entry(const Json& entry, ByteSpan data, const std::str
                                             std::to_string(data.size()) + " bytes of data");
   }
   if (end - begin != size.value()) {
-    return fields.wrong("data_offsets", "spans " + std::to_string(end - begin) + " bytes, but " + type + " " +
-                                            shape_text(tensor.shape) + " takes " +
+    return fields.wrong("data_offsets", "spans " + std::to_string(end - begin) + " bytes, but " +
+                                            type + " " + shape_text(tensor.shape) + " takes " +
                                             std::to_string(size.value()));
   }
   tensor.bytes = data.subspan(begin, end - begin);
@@ -103,7 +105,8 @@ Result<void> check_cover(std::vector<Range> ranges, uint64_t data_size, const st
 }  // namespace
 
 Result<WeightTable> read_safetensors(ByteSpan bytes, const std::string& file) {
-  if (bytes.size() < 8) return Error{ErrorCode::kCorrupt, file + ": header size: the file ends inside it"};
+  if (bytes.size() < 8)
+    return Error{ErrorCode::kCorrupt, file + ": header size: the file ends inside it"};
   const auto header_size = load_le<uint64_t>(bytes.data());
   if (header_size > kSafetensorsHeaderMax) {
     return Error{ErrorCode::kCorrupt, file + ": header size: " + std::to_string(header_size) +
@@ -116,7 +119,8 @@ Result<WeightTable> read_safetensors(ByteSpan bytes, const std::string& file) {
   }
   const ByteSpan data = bytes.subspan(8 + header_size);
   SHOAL_TRY_ASSIGN(header, parse_json(as_text(bytes.subspan(8, header_size)), file + ": header"));
-  if (!header.is_object()) return Error{ErrorCode::kCorrupt, file + ": header: is not a JSON object"};
+  if (!header.is_object())
+    return Error{ErrorCode::kCorrupt, file + ": header: is not a JSON object"};
 
   WeightTable table;
   std::vector<Range> ranges;

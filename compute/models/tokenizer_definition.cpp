@@ -10,8 +10,10 @@ namespace {
 
 bool is_utf8(std::string_view text) {
   // nlohmann's writer knows; it has no other way to ask.
-  const std::string written = Json(std::string(text)).dump(-1, ' ', false, Json::error_handler_t::ignore);
-  const std::string replaced = Json(std::string(text)).dump(-1, ' ', false, Json::error_handler_t::replace);
+  const std::string written =
+      Json(std::string(text)).dump(-1, ' ', false, Json::error_handler_t::ignore);
+  const std::string replaced =
+      Json(std::string(text)).dump(-1, ' ', false, Json::error_handler_t::replace);
   return written.size() == replaced.size();
 }
 
@@ -20,7 +22,8 @@ Result<Json> json_texts(const GgufFile& file, std::string_view key) {
   Json list = Json::array();
   for (size_t i = 0; i < texts.size(); ++i) {
     if (!is_utf8(texts[i])) {
-      return file.wrong(key, "element " + std::to_string(i) + " is no UTF-8", ErrorCode::kUnsupported);
+      return file.wrong(key, "element " + std::to_string(i) + " is no UTF-8",
+                        ErrorCode::kUnsupported);
     }
     list.push_back(std::string(texts[i]));
   }
@@ -44,7 +47,8 @@ Result<void> copy_text(const GgufFile& file, std::string_view key, Json& object,
 
 }  // namespace
 
-Result<std::string> tokenizer_of_folder(const std::filesystem::path& folder, const ModelConfig& config) {
+Result<std::string> tokenizer_of_folder(const std::filesystem::path& folder,
+                                        const ModelConfig& config) {
   auto text = read_file(folder / "tokenizer.json", {kTokenizerFileBytesMax});
   if (!text.ok()) {
     if (text.error().code == ErrorCode::kNotFound) return std::string();
@@ -54,13 +58,15 @@ Result<std::string> tokenizer_of_folder(const std::filesystem::path& folder, con
   definition["format"] = "huggingface";
   definition["eos"] = config.eos;
   SHOAL_TRY_ASSIGN(tokenizer, parse_json(as_text(text.value()), "tokenizer.json"));
-  if (!tokenizer.is_object()) return Error{ErrorCode::kCorrupt, "tokenizer.json: is not a JSON object"};
+  if (!tokenizer.is_object())
+    return Error{ErrorCode::kCorrupt, "tokenizer.json: is not a JSON object"};
   definition["tokenizer"] = std::move(tokenizer);
   definition["config"] = Json::object();
   auto config_text = read_file(folder / "tokenizer_config.json", {kTokenizerFileBytesMax});
   if (config_text.ok()) {
     SHOAL_TRY_ASSIGN(settings, parse_json(as_text(config_text.value()), "tokenizer_config.json"));
-    if (!settings.is_object()) return Error{ErrorCode::kCorrupt, "tokenizer_config.json: is not a JSON object"};
+    if (!settings.is_object())
+      return Error{ErrorCode::kCorrupt, "tokenizer_config.json: is not a JSON object"};
     definition["config"] = std::move(settings);
   } else if (config_text.error().code != ErrorCode::kNotFound) {
     return config_text.error();
@@ -91,7 +97,8 @@ Result<std::string> tokenizer_of_gguf(const GgufFile& file, const ModelConfig& c
       return file.wrong("tokenizer.ggml.scores", "has another length than the tokens");
     }
     for (const double score : scores) {
-      if (!std::isfinite(score)) return file.wrong("tokenizer.ggml.scores", "holds a score that is not finite");
+      if (!std::isfinite(score))
+        return file.wrong("tokenizer.ggml.scores", "holds a score that is not finite");
     }
     definition["scores"] = std::move(scores);
   }

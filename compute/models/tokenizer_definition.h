@@ -1,6 +1,6 @@
 #pragma once
-// Writes the tokenizer definition, one JSON text that compute/tokenizer reads, from a model's own files.
-// It checks that they are well formed; what they mean is the tokenizer's to judge.
+// Writes the tokenizer definition, one JSON text that compute/tokenizer reads, from a model's own
+// files. It checks that they are well formed; what they mean is the tokenizer's to judge.
 
 #include <filesystem>
 #include <string>
@@ -15,7 +15,8 @@ constexpr int64_t kTokenizerFileBytesMax = int64_t{64} << 20;
 
 // From tokenizer.json and tokenizer_config.json; empty when the folder has no tokenizer.json.
 // `config` tells which tokens end a text.
-Result<std::string> tokenizer_of_folder(const std::filesystem::path& folder, const ModelConfig& config);
+Result<std::string> tokenizer_of_folder(const std::filesystem::path& folder,
+                                        const ModelConfig& config);
 
 // From the tokenizer.ggml keys; empty when there are none.
 Result<std::string> tokenizer_of_gguf(const GgufFile& file, const ModelConfig& config);

@@ -82,8 +82,8 @@ Result<ByteVector> to_f32(const StoredTensor& tensor) {
   ByteVector result(count * 4);
   for (size_t i = 0; i < count; ++i) {
     const auto bits = load_le<uint16_t>(tensor.bytes.data() + 2 * i);
-    const float value = tensor.dtype == DType::kF16 ? f32_of_f16(bits)
-                                                    : std::bit_cast<float>(uint32_t{bits} << 16);
+    const float value =
+        tensor.dtype == DType::kF16 ? f32_of_f16(bits) : std::bit_cast<float>(uint32_t{bits} << 16);
     store_le(result.data() + 4 * i, std::bit_cast<uint32_t>(value));
   }
   return result;

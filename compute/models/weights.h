@@ -1,6 +1,6 @@
 #pragma once
-// What a weight file holds, whatever its format: named tensors with their type, shape and bytes. The
-// readers (safetensors.h, gguf.h) fill it from hostile bytes; nothing here owns memory.
+// What a weight file holds, whatever its format: named tensors with their type, shape and bytes.
+// The readers (safetensors.h, gguf.h) fill it from hostile bytes; nothing here owns memory.
 
 #include <functional>
 #include <map>
@@ -15,10 +15,10 @@
 namespace shoal::compute {
 
 struct StoredTensor {
-  std::string type;             // The file's own word: "BF16", "Q4_K".
-  std::optional<DType> dtype;   // Empty for a type that no op takes.
-  Shape shape;                  // Row-major, contiguous dimension last.
-  ByteSpan bytes;               // As long as type and shape say: the reader has checked it.
+  std::string type;            // The file's own word: "BF16", "Q4_K".
+  std::optional<DType> dtype;  // Empty for a type that no op takes.
+  Shape shape;                 // Row-major, contiguous dimension last.
+  ByteSpan bytes;              // As long as type and shape say: the reader has checked it.
 };
 
 using WeightTable = std::map<std::string, StoredTensor, std::less<>>;

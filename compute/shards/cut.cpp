@@ -23,8 +23,10 @@ Result<ByteVector> seal_fragment(const Fragment& fragment, const SecretBytes& ke
 std::string shard_file_name(const Digest& digest) { return digest.hex() + ".shard"; }
 
 Result<ShardInfo> shard_info(const Fragment& fragment, FragmentKind kind) {
-  // Everything a graph costs but its weights grows with rows or positions, so one of each tells all.
-  SHOAL_TRY_ASSIGN(one, cost(fragment.graph, {.rows = 1, .outputs = 1, .context = 1, .sequences = 1}));
+  // Everything a graph costs but its weights grows with rows or positions, so one of each tells
+  // all.
+  SHOAL_TRY_ASSIGN(one,
+                   cost(fragment.graph, {.rows = 1, .outputs = 1, .context = 1, .sequences = 1}));
   ShardInfo info;
   info.kind = kind;
   info.weight_bytes = one.weight_bytes;

@@ -1,5 +1,6 @@
 #pragma once
-// Cuts a model into sealed shards, each under its own new key, and says in a manifest what they are.
+// Cuts a model into sealed shards, each under its own new key, and says in a manifest what they
+// are.
 
 #include <filesystem>
 #include <vector>
@@ -19,8 +20,8 @@ struct CutModel {
 // What the manifest says of a fragment besides its bytes, from its graph alone.
 Result<ShardInfo> shard_info(const Fragment& fragment, FragmentKind kind);
 
-// Writes `<digest>.shard` for each fragment into `folder`, which is made when it is not there. One shard
-// at a time is in memory. A failure leaves the shards written so far.
+// Writes `<digest>.shard` for each fragment into `folder`, which is made when it is not there. One
+// shard at a time is in memory. A failure leaves the shards written so far.
 Result<CutModel> cut_model(const Model& model, const std::filesystem::path& folder);
 
 std::string shard_file_name(const Digest& digest);

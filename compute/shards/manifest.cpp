@@ -53,7 +53,8 @@ Result<Digest> digest_field(const JsonFields& fields, std::string_view key) {
 }
 
 Result<ShardInfo> read_shard_info(const Json& json, size_t index, size_t count) {
-  SHOAL_TRY_ASSIGN(fields, JsonFields::of(json, std::string(kFile) + ": shards: " + std::to_string(index)));
+  SHOAL_TRY_ASSIGN(fields,
+                   JsonFields::of(json, std::string(kFile) + ": shards: " + std::to_string(index)));
   SHOAL_TRY_ASSIGN(own_index, fields.integer("index", 0, kManifestShardsMax));
   if (own_index != static_cast<int64_t>(index)) return fields.wrong("index", "is out of order");
   ShardInfo info;
@@ -71,11 +72,12 @@ Result<ShardInfo> read_shard_info(const Json& json, size_t index, size_t count) 
     int64_t* at;
     int64_t min, max;
   };
-  for (const Field& field : {Field{"sealed_bytes", &info.sealed_bytes, 1, kSealedBytesMax},
-                             Field{"weight_bytes", &info.weight_bytes, 0, kBytesMax},
-                             Field{"flops_per_row", &info.flops_per_row, 0, kBytesMax},
-                             Field{"state_bytes_per_position", &info.state_bytes_per_position, 0, kBytesMax},
-                             Field{"workspace_bytes_per_row", &info.workspace_bytes_per_row, 0, kBytesMax}}) {
+  for (const Field& field :
+       {Field{"sealed_bytes", &info.sealed_bytes, 1, kSealedBytesMax},
+        Field{"weight_bytes", &info.weight_bytes, 0, kBytesMax},
+        Field{"flops_per_row", &info.flops_per_row, 0, kBytesMax},
+        Field{"state_bytes_per_position", &info.state_bytes_per_position, 0, kBytesMax},
+        Field{"workspace_bytes_per_row", &info.workspace_bytes_per_row, 0, kBytesMax}}) {
     SHOAL_TRY_ASSIGN(value, fields.integer(field.key, field.min, field.max));
     *field.at = value;
   }
@@ -91,8 +93,10 @@ Result<void> read_numbers(const JsonFields& fields, Manifest& m) {
   for (const Field& field :
        {Field{"width", &m.width, kWidthMax}, Field{"blocks", &m.blocks, kBlocksMax},
         Field{"heads", &m.heads, kHeadsMax}, Field{"kv_heads", &m.kv_heads, kHeadsMax},
-        Field{"head_dim", &m.head_dim, kHeadDimMax}, Field{"intermediate", &m.intermediate, kIntermediateMax},
-        Field{"vocabulary", &m.vocabulary, kVocabularyMax}, Field{"context", &m.context, kModelContextMax}}) {
+        Field{"head_dim", &m.head_dim, kHeadDimMax},
+        Field{"intermediate", &m.intermediate, kIntermediateMax},
+        Field{"vocabulary", &m.vocabulary, kVocabularyMax},
+        Field{"context", &m.context, kModelContextMax}}) {
     SHOAL_TRY_ASSIGN(value, fields.integer(field.key, 1, field.max));
     *field.at = value;
   }
@@ -123,12 +127,14 @@ Result<Manifest> read_manifest(std::string_view text) {
   SHOAL_TRY_ASSIGN(fields, JsonFields::of(json, std::string(kFile)));
   SHOAL_TRY_ASSIGN(version, fields.integer("manifest_version", 0, 1 << 30));
   if (version != kManifestVersion) {
-    return fields.wrong("manifest_version", std::to_string(version) + " is not " +
-                                                std::to_string(kManifestVersion), ErrorCode::kUnsupported);
+    return fields.wrong("manifest_version",
+                        std::to_string(version) + " is not " + std::to_string(kManifestVersion),
+                        ErrorCode::kUnsupported);
   }
   Manifest m;
   SHOAL_TRY_ASSIGN(name, fields.text("name"));
-  if (name.empty() || name.size() > kNameBytesMax) return fields.wrong("name", "is empty or too long");
+  if (name.empty() || name.size() > kNameBytesMax)
+    return fields.wrong("name", "is empty or too long");
   m.name = std::move(name);
   SHOAL_TRY_ASSIGN(architecture, fields.text("architecture"));
   if (architecture.size() > kNameBytesMax) return fields.wrong("architecture", "is too long");
@@ -153,7 +159,8 @@ Result<Manifest> read_manifest(std::string_view text) {
 
   SHOAL_TRY_ASSIGN(shards, fields.array("shards"));
   if (shards->size() > kManifestShardsMax || static_cast<int64_t>(shards->size()) != m.blocks + 2) {
-    return fields.wrong("shards", std::to_string(shards->size()) + " are not one for each block and two more");
+    return fields.wrong(
+        "shards", std::to_string(shards->size()) + " are not one for each block and two more");
   }
   for (size_t i = 0; i < shards->size(); ++i) {
     SHOAL_TRY_ASSIGN(info, read_shard_info((*shards)[i], i, shards->size()));
@@ -163,7 +170,8 @@ Result<Manifest> read_manifest(std::string_view text) {
   SHOAL_TRY_ASSIGN(digest, digest_field(fields, "digest"));
   Json body = json;
   body.erase("digest");
-  if (body != body_of(m)) return fields.wrong("digest", "the manifest holds fields that do not belong there");
+  if (body != body_of(m))
+    return fields.wrong("digest", "the manifest holds fields that do not belong there");
   if (digest != manifest_digest(m)) return fields.wrong("digest", "is not that of the manifest");
   return m;
 }

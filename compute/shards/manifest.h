@@ -1,6 +1,7 @@
 #pragma once
-// What a published model is: its shards in order, what each costs, and what a session needs to know of it.
-// A manifest is JSON that names itself by its digest; it is checked as hostile input when read.
+// What a published model is: its shards in order, what each costs, and what a session needs to know
+// of it. A manifest is JSON that names itself by its digest; it is checked as hostile input when
+// read.
 
 #include <cstdint>
 #include <optional>
@@ -21,11 +22,11 @@ std::string_view fragment_kind_name(FragmentKind kind);  // "embedding", "block"
 
 struct ShardInfo {
   FragmentKind kind = FragmentKind::kBlock;
-  Digest digest;                           // Of the ciphertext; also its address.
+  Digest digest;  // Of the ciphertext; also its address.
   int64_t sealed_bytes = 0;
-  int64_t weight_bytes = 0;                // From here on: computed from the graph.
+  int64_t weight_bytes = 0;  // From here on: computed from the graph.
   int64_t flops_per_row = 0;
-  int64_t state_bytes_per_position = 0;    // Caches, for each position of each sequence.
+  int64_t state_bytes_per_position = 0;  // Caches, for each position of each sequence.
   int64_t workspace_bytes_per_row = 0;
 };
 
@@ -51,7 +52,8 @@ struct Manifest {
 std::string write_manifest(const Manifest& manifest);
 Digest manifest_digest(const Manifest& manifest);
 
-// Refuses, by field, what is missing, of a wrong type or out of bounds, and a digest that is not its own.
+// Refuses, by field, what is missing, of a wrong type or out of bounds, and a digest that is not
+// its own.
 Result<Manifest> read_manifest(std::string_view text);
 
 }  // namespace shoal::compute

@@ -11,7 +11,9 @@ constexpr std::string_view kMagic = "SHOALSHD";
 constexpr size_t kNameBytesMax = 256;
 constexpr uint8_t kDimensionsMax = 4;
 
-uint64_t aligned(uint64_t at) { return (at + kShardAlignment - 1) / kShardAlignment * kShardAlignment; }
+uint64_t aligned(uint64_t at) {
+  return (at + kShardAlignment - 1) / kShardAlignment * kShardAlignment;
+}
 
 // The weights of a graph by name.
 std::map<std::string, const Value*> weights_of(const Graph& graph) {
@@ -23,8 +25,8 @@ std::map<std::string, const Value*> weights_of(const Graph& graph) {
 }
 
 struct Head {
-  ByteVector bytes;        // All before the first weight, padded.
-  uint64_t total = 0;      // Of the whole shard.
+  ByteVector bytes;    // All before the first weight, padded.
+  uint64_t total = 0;  // Of the whole shard.
 };
 
 Head head_of(const Fragment& fragment) {
@@ -33,7 +35,8 @@ Head head_of(const Fragment& fragment) {
   SHOAL_CHECK(weights.size() == fragment.weights.size());
 
   uint64_t head = kMagic.size() + 4 + 4 + 8 + 8 + graph.size();
-  for (const auto& [name, value] : weights) head += 2 + name.size() + 1 + 1 + 8 * value->shape.size() + 8 + 8;
+  for (const auto& [name, value] : weights)
+    head += 2 + name.size() + 1 + 1 + 8 * value->shape.size() + 8 + 8;
   head = aligned(head);
   uint64_t total = head;
   for (const auto& [name, bytes] : fragment.weights) total = aligned(total) + bytes.size();
@@ -67,13 +70,15 @@ Error corrupt(const std::string& what) { return {ErrorCode::kCorrupt, "shard: " 
 
 Result<void> read_padding(ByteReader& reader, uint64_t count, const std::string& before) {
   SHOAL_TRY_ASSIGN(zeros, reader.bytes(count, "shard: padding before " + before));
-  const bool clean = std::all_of(zeros.begin(), zeros.end(), [](std::byte b) { return b == std::byte{0}; });
+  const bool clean =
+      std::all_of(zeros.begin(), zeros.end(), [](std::byte b) { return b == std::byte{0}; });
   if (!clean) return corrupt("padding before " + before + ": is not zero");
   return {};
 }
 
 // One entry of the weight table, held against the graph.
-Result<void> read_weight(ByteReader& reader, ByteSpan bytes, const std::map<std::string, const Value*>& wanted,
+Result<void> read_weight(ByteReader& reader, ByteSpan bytes,
+                         const std::map<std::string, const Value*>& wanted,
                          uint64_t& offset_expected, Fragment& fragment) {
   SHOAL_TRY_ASSIGN(length, reader.u16("shard: weight: name"));
   if (length > kNameBytesMax) return corrupt("weight: name: is too long");
@@ -96,10 +101,12 @@ Result<void> read_weight(ByteReader& reader, ByteSpan bytes, const std::map<std:
   }
   SHOAL_TRY_ASSIGN(offset, reader.u64("shard: " + where + ": offset"));
   SHOAL_TRY_ASSIGN(size, reader.u64("shard: " + where + ": size"));
-  if (type != static_cast<uint8_t>(value->second->dtype)) return corrupt(where + ": type: is not the graph's");
+  if (type != static_cast<uint8_t>(value->second->dtype))
+    return corrupt(where + ": type: is not the graph's");
   if (shape != value->second->shape) return corrupt(where + ": dimensions: are not the graph's");
   auto bytes_wanted = byte_size(value->second->dtype, shape);
-  if (!bytes_wanted.ok()) return with_context(bytes_wanted.error(), "shard: " + where + ": dimensions");
+  if (!bytes_wanted.ok())
+    return with_context(bytes_wanted.error(), "shard: " + where + ": dimensions");
   if (size != static_cast<uint64_t>(bytes_wanted.value())) {
     return corrupt(where + ": size: " + std::to_string(size) + " is not the " +
                    std::to_string(bytes_wanted.value()) + " of its type and dimensions");
@@ -142,11 +149,12 @@ Result<Fragment> open_shard(ByteSpan bytes) {
   if (!magic.ok() || magic.value() != kMagic) return corrupt("magic: is not a shard's");
   SHOAL_TRY_ASSIGN(version, reader.u32("shard: version"));
   if (version != kShardVersion) {
-    return Error{ErrorCode::kUnsupported, "shard: version: " + std::to_string(version) + " is not " +
-                                              std::to_string(kShardVersion)};
+    return Error{ErrorCode::kUnsupported, "shard: version: " + std::to_string(version) +
+                                              " is not " + std::to_string(kShardVersion)};
   }
   SHOAL_TRY_ASSIGN(weights, reader.u32("shard: weights"));
-  if (weights > kShardWeightsMax) return corrupt("weights: " + std::to_string(weights) + " are too many");
+  if (weights > kShardWeightsMax)
+    return corrupt("weights: " + std::to_string(weights) + " are too many");
   SHOAL_TRY_ASSIGN(total, reader.u64("shard: size"));
   if (total != bytes.size()) {
     return corrupt("size: says " + std::to_string(total) + " bytes, but there are " +
@@ -167,13 +175,15 @@ Result<Fragment> open_shard(ByteSpan bytes) {
   uint64_t data_begin = 0;
   for (uint32_t i = 0; i < weights; ++i) {
     SHOAL_TRY(read_weight(reader, bytes, wanted, data_end, fragment));
-    if (i == 0) data_begin = static_cast<uint64_t>(fragment.weights.begin()->second.data() - bytes.data());
+    if (i == 0)
+      data_begin = static_cast<uint64_t>(fragment.weights.begin()->second.data() - bytes.data());
   }
   const uint64_t table_end = reader.position();
   if (weights == 0) {
     data_begin = data_end = aligned(table_end);
   }
-  if (data_begin != aligned(table_end)) return corrupt("offset: the first weight does not follow the table");
+  if (data_begin != aligned(table_end))
+    return corrupt("offset: the first weight does not follow the table");
   if (data_end != bytes.size()) return corrupt("size: bytes follow the last weight");
   SHOAL_TRY(read_padding(reader, data_begin - table_end, "the weights"));
   // The gaps between weights, which keep the order of the table.
@@ -201,7 +211,9 @@ PlainShard::~PlainShard() { wipe(bytes_); }
 
 struct ShardOpener::State {
   State(const SecretBytes& key, const Digest& expected, uint64_t sealed)
-      : digest(expected), sealed_bytes(sealed), reader(key, [this](ByteSpan piece) { return take(piece); }) {
+      : digest(expected),
+        sealed_bytes(sealed),
+        reader(key, [this](ByteSpan piece) { return take(piece); }) {
     // Reserved once: growing would leave unwiped copies of plain bytes behind.
     plain.reserve(sealed);
   }
@@ -248,7 +260,8 @@ Result<PlainShard> ShardOpener::finish() {
     return state_->error("ended after " + std::to_string(state_->fed) + " of " +
                          std::to_string(state_->sealed_bytes) + " bytes");
   }
-  if (state_->digest_builder.finish() != state_->digest) return state_->error("its bytes have another digest");
+  if (state_->digest_builder.finish() != state_->digest)
+    return state_->error("its bytes have another digest");
   if (auto finished = state_->reader.finish(); !finished.ok()) {
     return with_context(finished.error(), "shard " + state_->digest.hex());
   }

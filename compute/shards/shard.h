@@ -1,6 +1,7 @@
 #pragma once
-// What a plain shard holds: one fragment, its graph and its weights, as bytes that are checked as hostile
-// input when they are opened. Seals and opens them; knows no keys' owners, no stores and no wires.
+// What a plain shard holds: one fragment, its graph and its weights, as bytes that are checked as
+// hostile input when they are opened. Seals and opens them; knows no keys' owners, no stores and no
+// wires.
 
 #include <memory>
 #include <string>
@@ -23,19 +24,20 @@ constexpr uint32_t kShardVersion = 1;
 constexpr uint64_t kShardAlignment = 64;
 constexpr uint32_t kShardWeightsMax = 4096;
 
-// Bytes of the fragment's plain shard. REQUIRES, as write_shard: the fragment's graph is verified and has
-// just the weights that it names, each of its size.
+// Bytes of the fragment's plain shard. REQUIRES, as write_shard: the fragment's graph is verified
+// and has just the weights that it names, each of its size.
 uint64_t shard_size(const Fragment& fragment);
 
 // Hands the plain shard to `sink` piece by piece; weights straight from where they are.
 Result<void> write_shard(const Fragment& fragment, const ByteSink& sink);
 
-// The fragment in a plain shard; its weights are views into `bytes`, which outlive it. Refuses by field
-// whatever breaks the layout, a graph that could not run, and weights that are not the graph's own.
+// The fragment in a plain shard; its weights are views into `bytes`, which outlive it. Refuses by
+// field whatever breaks the layout, a graph that could not run, and weights that are not the
+// graph's own.
 Result<Fragment> open_shard(ByteSpan bytes);
 
-// A fragment opened from plain bytes that it owns. The bytes are wiped at the end of its life: end it
-// once the weights are on the device.
+// A fragment opened from plain bytes that it owns. The bytes are wiped at the end of its life: end
+// it once the weights are on the device.
 class PlainShard {
  public:
   PlainShard(PlainShard&&) noexcept = default;

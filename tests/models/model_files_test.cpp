@@ -1,5 +1,6 @@
-// Goal: whatever bytes a weight file, a config or an index holds, the reader takes what is right and refuses
-// what is wrong with a message that names the field; it never reads outside or believes a size.
+// Goal: whatever bytes a weight file, a config or an index holds, the reader takes what is right
+// and refuses what is wrong with a message that names the field; it never reads outside or believes
+// a size.
 
 #include <QtTest>
 
@@ -13,37 +14,17 @@
 #include "compute/models/model_spec.h"
 #include "compute/models/safetensors.h"
 #include "tests/models/model_maker.h"
+#include "tests/models/refused.h"
 
 using namespace shoal;
 using namespace shoal::compute;
 
 namespace {
 
-// Fails the test unless `result` was refused with all of `words` in its message.
-template <class T>
-bool refused(const Result<T>& result, std::initializer_list<std::string_view> words,
-             std::optional<ErrorCode> code = {}) {
-  if (result.ok()) {
-    qWarning("was accepted; expected a refusal with \"%s\"", std::string(*words.begin()).c_str());
-    return false;
-  }
-  for (const std::string_view word : words) {
-    if (result.error().message.find(word) == std::string::npos) {
-      qWarning("message \"%s\" lacks \"%s\"", result.error().message.c_str(), std::string(word).c_str());
-      return false;
-    }
-  }
-  if (code.has_value() && result.error().code != *code) {
-    qWarning("code is %s: %s", std::string(error_code_name(result.error().code)).c_str(),
-             result.error().message.c_str());
-    return false;
-  }
-  return true;
-}
-
-std::string entry(std::string_view name, std::string_view type, std::string_view shape, std::string_view range) {
-  return "\"" + std::string(name) + "\":{\"dtype\":\"" + std::string(type) + "\",\"shape\":" + std::string(shape) +
-         ",\"data_offsets\":" + std::string(range) + "}";
+std::string entry(std::string_view name, std::string_view type, std::string_view shape,
+                  std::string_view range) {
+  return "\"" + std::string(name) + "\":{\"dtype\":\"" + std::string(type) +
+         "\",\"shape\":" + std::string(shape) + ",\"data_offsets\":" + std::string(range) + "}";
 }
 
 Result<WeightTable> read_header(const std::string& header, size_t data_bytes) {
@@ -76,7 +57,8 @@ class ModelFilesTest : public QObject {
     QVERIFY(parse_json(std::string(64, '[') + std::string(64, ']'), "f").ok());
     QVERIFY(refused(parse_json(std::string(65, '['), "f"), {"nested"}));
     QVERIFY(refused(parse_json(std::string(1'000'000, '['), "f"), {"nested"}));
-    for (const char* text : {"", "{", "{\"a\"}", "[1,]", "nul", "{\"a\":1}x", "\"\xff\"", "1e999", "[1] [2]"}) {
+    for (const char* text :
+         {"", "{", "{\"a\"}", "[1,]", "nul", "{\"a\":1}x", "\"\xff\"", "1e999", "[1] [2]"}) {
       QVERIFY2(refused(parse_json(text, "f"), {"f: "}, ErrorCode::kCorrupt), text);
     }
   }
@@ -102,12 +84,14 @@ class ModelFilesTest : public QObject {
 
   void safetensors_refuses_every_cut() {
     Random random(4);
-    const ByteVector bytes = safetensors_bytes({{"a", "F32", {4, 4}, random_tensor("F32", {4, 4}, 1.0f, random)},
-                                                {"b", "F16", {2}, random_tensor("F16", {2}, 1.0f, random)}});
+    const ByteVector bytes =
+        safetensors_bytes({{"a", "F32", {4, 4}, random_tensor("F32", {4, 4}, 1.0f, random)},
+                           {"b", "F16", {2}, random_tensor("F16", {2}, 1.0f, random)}});
     for (size_t length = 0; length < bytes.size(); ++length) {
       // A copy of exactly that length, so that a sanitizer sees a read beyond it.
       const ByteVector cut(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(length));
-      QVERIFY2(refused(read_safetensors(cut, "f"), {"f: "}, ErrorCode::kCorrupt), qPrintable(QString::number(length)));
+      QVERIFY2(refused(read_safetensors(cut, "f"), {"f: "}, ErrorCode::kCorrupt),
+               qPrintable(QString::number(length)));
     }
     ByteVector longer = bytes;
     longer.push_back(std::byte{0});
@@ -121,7 +105,8 @@ class ModelFilesTest : public QObject {
       writer.text("{}");
       return writer.take();
     };
-    QVERIFY(refused(read_safetensors(header(kSafetensorsHeaderMax + 1), "f"), {"header size", "allowed"}));
+    QVERIFY(refused(read_safetensors(header(kSafetensorsHeaderMax + 1), "f"),
+                    {"header size", "allowed"}));
     QVERIFY(refused(read_safetensors(header(3), "f"), {"header size", "pass the end"}));
     QVERIFY(refused(read_safetensors(header(UINT64_MAX), "f"), {"header size"}));
 
@@ -143,9 +128,15 @@ class ModelFilesTest : public QObject {
         {"{" + entry("a", "F32", "[2.0]", "[0,8]") + "}", 8, {"tensor a", "shape"}},
         {"{" + entry("a", "F32", "[1,1,1,1,1,1,1,1,2]", "[0,8]") + "}", 8, {"tensor a", "shape"}},
         {"{" + entry("a", "F32", "[3]", "[0,8]") + "}", 8, {"tensor a", "data_offsets", "8", "12"}},
-        {"{" + entry("a", "F32", "[4294967296,4294967296]", "[0,8]") + "}", 8, {"tensor a", "shape", "overflows"}},
-        {"{" + entry("a", "F32", "[4611686018427387904]", "[0,8]") + "}", 8, {"tensor a", "shape", "overflows"}},
-        {"{" + entry("a", "F32", "[18446744073709551615]", "[0,8]") + "}", 8, {"tensor a", "shape", "overflows"}},
+        {"{" + entry("a", "F32", "[4294967296,4294967296]", "[0,8]") + "}",
+         8,
+         {"tensor a", "shape", "overflows"}},
+        {"{" + entry("a", "F32", "[4611686018427387904]", "[0,8]") + "}",
+         8,
+         {"tensor a", "shape", "overflows"}},
+        {"{" + entry("a", "F32", "[18446744073709551615]", "[0,8]") + "}",
+         8,
+         {"tensor a", "shape", "overflows"}},
         {"{" + entry("a", "F32", "[2]", "[8,0]") + "}", 8, {"tensor a", "data_offsets", "before"}},
         {"{" + entry("a", "F32", "[2]", "[0,8,9]") + "}", 8, {"tensor a", "data_offsets"}},
         {"{" + entry("a", "F32", "[2]", "[0,\"8\"]") + "}", 8, {"tensor a", "data_offsets"}},
@@ -156,10 +147,13 @@ class ModelFilesTest : public QObject {
         {"{" + a + "," + entry("b", "F32", "[2]", "[12,20]") + "}", 20, {"tensor b", "gap"}},
         {"{\"__metadata__\":{\"a\":1}}", 0, {"__metadata__"}},
         {"{\"__metadata__\":7}", 0, {"__metadata__"}},
-        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8],\"x\":1}}", 8, {"tensor a", "\"x\""}},
+        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8],\"x\":1}}",
+         8,
+         {"tensor a", "\"x\""}},
     };
     for (const Case& c : cases) {
-      QVERIFY2(refused(read_header(c.header, c.data), c.words, ErrorCode::kCorrupt), c.header.c_str());
+      QVERIFY2(refused(read_header(c.header, c.data), c.words, ErrorCode::kCorrupt),
+               c.header.c_str());
     }
   }
 
@@ -213,7 +207,8 @@ class ModelFilesTest : public QObject {
     QVERIFY(GgufFile::read(bytes, "f").ok());
     for (size_t length = 0; length < bytes.size(); ++length) {
       const ByteVector cut(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(length));
-      QVERIFY2(refused(GgufFile::read(cut, "f"), {"f: "}, ErrorCode::kCorrupt), qPrintable(QString::number(length)));
+      QVERIFY2(refused(GgufFile::read(cut, "f"), {"f: "}, ErrorCode::kCorrupt),
+               qPrintable(QString::number(length)));
     }
   }
 
@@ -236,8 +231,10 @@ class ModelFilesTest : public QObject {
     QVERIFY(with([](GgufMaker&) {}).ok());
     ByteVector wrong_magic(100);
     QVERIFY(refused(GgufFile::read(wrong_magic, "f"), {"magic"}));
-    QVERIFY(refused(with([](GgufMaker& m) { m.version = 1; }), {"version", "1"}, ErrorCode::kUnsupported));
-    QVERIFY(refused(with([](GgufMaker& m) { m.version = 0x03000000; }), {"big-endian"}, ErrorCode::kUnsupported));
+    QVERIFY(refused(with([](GgufMaker& m) { m.version = 1; }), {"version", "1"},
+                    ErrorCode::kUnsupported));
+    QVERIFY(refused(with([](GgufMaker& m) { m.version = 0x03000000; }), {"big-endian"},
+                    ErrorCode::kUnsupported));
     for (const uint64_t count : {uint64_t{1} << 20, uint64_t{1} << 40, UINT64_MAX}) {
       QVERIFY(refused(with([&](GgufMaker& m) { m.tensor_count = count; }), {"tensor count"}));
       QVERIFY(refused(with([&](GgufMaker& m) { m.key_count = count; }), {"key count"}));
@@ -245,21 +242,48 @@ class ModelFilesTest : public QObject {
     QVERIFY(refused(with([](GgufMaker& m) { m.key_count = 2; }), {"f.gguf: "}));
     QVERIFY(refused(with([](GgufMaker& m) { m.u32("n", 8); }), {"f.gguf: n", "twice"}));
     QVERIFY(refused(with([](GgufMaker& m) { m.u32("", 8); }), {"key 1", "empty"}));
-    QVERIFY(refused(with([](GgufMaker& m) { m.u32(std::string(1025, 'k'), 8); }), {"key 1", "1025"}));
-    QVERIFY(refused(with([](GgufMaker& m) { m.tensor(f32_tensor("t", {2})); }), {"tensor t", "twice"}));
+    QVERIFY(
+        refused(with([](GgufMaker& m) { m.u32(std::string(1025, 'k'), 8); }), {"key 1", "1025"}));
+    QVERIFY(
+        refused(with([](GgufMaker& m) { m.tensor(f32_tensor("t", {2})); }), {"tensor t", "twice"}));
     QVERIFY(refused(with([](GgufMaker& m) { m.offset_error = 32; }), {"tensor u", "offset"}));
-    QVERIFY(refused(with([](GgufMaker& m) { m.offset_error = UINT64_MAX; }), {"tensor u", "offset"}));
+    QVERIFY(
+        refused(with([](GgufMaker& m) { m.offset_error = UINT64_MAX; }), {"tensor u", "offset"}));
 
     QVERIFY(refused(raw(13, [](ByteWriter& w) { w.u32(0); }), {"bad", "type 13"}));
     QVERIFY(refused(raw(7, [](ByteWriter& w) { w.u8(2); }), {"bad", "bool"}));
     QVERIFY(refused(raw(8, [](ByteWriter& w) { w.u64(UINT64_MAX); }), {"bad", "length"}));
     QVERIFY(refused(raw(8, [](ByteWriter& w) { w.u64(1u << 20); }), {"bad"}));
-    QVERIFY(refused(raw(9, [](ByteWriter& w) { w.u32(4); w.u64(UINT64_MAX); }), {"bad", "length"}));
-    QVERIFY(refused(raw(9, [](ByteWriter& w) { w.u32(8); w.u64(1u << 20); }), {"bad", "length"}));
-    QVERIFY(refused(raw(9, [](ByteWriter& w) { w.u32(12); w.u64(uint64_t{1} << 61); }), {"bad", "length"}));
-    QVERIFY(refused(raw(9, [](ByteWriter& w) { w.u32(9); w.u64(0); }), {"bad", "array of arrays"},
-                    ErrorCode::kUnsupported));
-    QVERIFY(refused(raw(9, [](ByteWriter& w) { w.u32(77); w.u64(0); }), {"bad", "type 77"}));
+    QVERIFY(refused(raw(9,
+                        [](ByteWriter& w) {
+                          w.u32(4);
+                          w.u64(UINT64_MAX);
+                        }),
+                    {"bad", "length"}));
+    QVERIFY(refused(raw(9,
+                        [](ByteWriter& w) {
+                          w.u32(8);
+                          w.u64(1u << 20);
+                        }),
+                    {"bad", "length"}));
+    QVERIFY(refused(raw(9,
+                        [](ByteWriter& w) {
+                          w.u32(12);
+                          w.u64(uint64_t{1} << 61);
+                        }),
+                    {"bad", "length"}));
+    QVERIFY(refused(raw(9,
+                        [](ByteWriter& w) {
+                          w.u32(9);
+                          w.u64(0);
+                        }),
+                    {"bad", "array of arrays"}, ErrorCode::kUnsupported));
+    QVERIFY(refused(raw(9,
+                        [](ByteWriter& w) {
+                          w.u32(77);
+                          w.u64(0);
+                        }),
+                    {"bad", "type 77"}));
 
     const auto alignment = [&](uint32_t value) {
       return with([&](GgufMaker& m) { m.u32("general.alignment", value); });
@@ -268,7 +292,8 @@ class ModelFilesTest : public QObject {
     QVERIFY(refused(alignment(0), {"general.alignment"}));
     QVERIFY(refused(alignment(24), {"general.alignment"}));
     QVERIFY(refused(alignment(1u << 30), {"general.alignment"}));
-    QVERIFY(refused(with([](GgufMaker& m) { m.text("general.alignment", "32"); }), {"general.alignment"}));
+    QVERIFY(refused(with([](GgufMaker& m) { m.text("general.alignment", "32"); }),
+                    {"general.alignment"}));
   }
 
   void gguf_refuses_lying_shapes() {
@@ -284,7 +309,8 @@ class ModelFilesTest : public QObject {
     QVERIFY(refused(shaped({-1}), {"tensor bad", "dimension"}));
     QVERIFY(refused(shaped({INT64_MAX}), {"tensor bad", "dimension"}));
     QVERIFY(refused(shaped({int64_t{1} << 40, int64_t{1} << 40}), {"tensor bad", "overflows"}));
-    QVERIFY(refused(shaped({int64_t{1} << 32, int64_t{1} << 32, 4, 4}), {"tensor bad", "overflows"}));
+    QVERIFY(
+        refused(shaped({int64_t{1} << 32, int64_t{1} << 32, 4, 4}), {"tensor bad", "overflows"}));
     QVERIFY(refused(shaped({17}), {"tensor bad", "pass the end"}));
     QVERIFY(refused(shaped({48}, "Q8_0"), {"tensor bad", "32"}));
     QVERIFY(refused(shaped({1}, "F32", ""), {"tensor 0", "name"}));
@@ -293,11 +319,13 @@ class ModelFilesTest : public QObject {
 
   void config_is_read_and_refused_by_key() {
     const std::string good =
-        "\"hidden_size\":64,\"intermediate_size\":96,\"num_hidden_layers\":2,\"num_attention_heads\":4,"
+        "\"hidden_size\":64,\"intermediate_size\":96,\"num_hidden_layers\":2,\"num_attention_"
+        "heads\":4,"
         "\"num_key_value_heads\":2,\"vocab_size\":96,\"rms_norm_eps\":1e-5";
     const ModelSpec* spec = nullptr;
     const auto read = [&](const std::string& fields) {
-      return read_config("{\"architectures\":[\"LlamaForCausalLM\"]," + fields + "}", "config.json", &spec);
+      return read_config("{\"architectures\":[\"LlamaForCausalLM\"]," + fields + "}", "config.json",
+                         &spec);
     };
     auto config = read(good + ",\"eos_token_id\":[2,3],\"bos_token_id\":1,\"rope_theta\":5e5");
     QVERIFY2(config.ok(), config.ok() ? "" : config.error().message.c_str());
@@ -309,8 +337,11 @@ class ModelFilesTest : public QObject {
 
     auto linear = read(good + ",\"rope_scaling\":{\"rope_type\":\"linear\",\"factor\":2.0}");
     QVERIFY(linear.ok() && linear.value().rope.linear_factor == 2.0);
-    QVERIFY(read(good + ",\"rope_scaling\":null,\"sliding_window\":null,\"attention_bias\":false").ok());
-    QVERIFY(read(good + ",\"rope_parameters\":{\"rope_type\":\"default\",\"rope_theta\":7.0}").value().rope.theta == 7.0);
+    QVERIFY(read(good + ",\"rope_scaling\":null,\"sliding_window\":null,\"attention_bias\":false")
+                .ok());
+    QVERIFY(read(good + ",\"rope_parameters\":{\"rope_type\":\"default\",\"rope_theta\":7.0}")
+                .value()
+                .rope.theta == 7.0);
 
     struct Case {
       std::string fields;
@@ -342,7 +373,8 @@ class ModelFilesTest : public QObject {
         {good + ",\"rope_scaling\":[]", "rope_scaling", kWrong},
         {good + ",\"max_position_embeddings\":99999999999", "max_position_embeddings", kWrong},
     };
-    for (const Case& c : cases) QVERIFY2(refused(read(c.fields), {"config.json", c.key}, c.code), c.fields.c_str());
+    for (const Case& c : cases)
+      QVERIFY2(refused(read(c.fields), {"config.json", c.key}, c.code), c.fields.c_str());
 
     QVERIFY(refused(read_config("{}", "config.json", &spec), {"architectures"}));
     QVERIFY(refused(read_config("{\"architectures\":[\"GPT2LMHeadModel\"]}", "config.json", &spec),
@@ -359,7 +391,8 @@ class ModelFilesTest : public QObject {
         auto model = open_model(folder.path());
         QVERIFY2(model.ok(), model.ok() ? "" : model.error().message.c_str());
         QCOMPARE(model.value().fragments.size(), size_t{4});
-        QVERIFY(model.value().config.state_dtype == (std::string(type) == "F32" ? DType::kF32 : DType::kF16));
+        QVERIFY(model.value().config.state_dtype ==
+                (std::string(type) == "F32" ? DType::kF32 : DType::kF16));
         QCOMPARE(model.value().fragments[1].weights.size(), size_t{9});
         QVERIFY(model.value().tokenizer.empty());
         QVERIFY(!model.value().config.interleaved);
@@ -387,12 +420,14 @@ class ModelFilesTest : public QObject {
     QVERIFY(refused(config_of({.width = 32}), {"embed_tokens", "shape"}));
     QVERIFY(refused(config_of({.intermediate = 64}), {"layers.0.mlp.gate_proj", "shape"}));
     QVERIFY(refused(config_of({.blocks = 3}), {"layers.2.", "missing"}));
-    QVERIFY(refused(config_of({.blocks = 1}), {"layers.1.", "no such weight"}, ErrorCode::kUnsupported));
+    QVERIFY(refused(config_of({.blocks = 1}), {"layers.1.", "no such weight"},
+                    ErrorCode::kUnsupported));
     QVERIFY(refused(config_of({.kv_heads = 4}), {"k_proj", "shape"}));
     QVERIFY(refused(config_of({.head_dim = 8}), {"q_proj", "shape"}));
     QVERIFY(refused(config_of({.vocabulary = 95}), {"embed_tokens", "shape"}));
     QVERIFY(refused(config_of({.tied = false}), {"lm_head", "missing"}));
-    QVERIFY(refused(opened(tiny, "\"mlp_bias\":true"), {"config.json", "mlp_bias"}, ErrorCode::kUnsupported));
+    QVERIFY(refused(opened(tiny, "\"mlp_bias\":true"), {"config.json", "mlp_bias"},
+                    ErrorCode::kUnsupported));
 
     std::filesystem::remove(folder / "config.json");
     QVERIFY(refused(open_model(folder.path()), {"config.json"}, ErrorCode::kNotFound));
@@ -424,7 +459,8 @@ class ModelFilesTest : public QObject {
     std::filesystem::remove(folder / "model.safetensors");
     const auto index = [&](std::string entries) {
       entries.pop_back();
-      write("model.safetensors.index.json", as_bytes("{\"metadata\":{},\"weight_map\":{" + entries + "}}"));
+      write("model.safetensors.index.json",
+            as_bytes("{\"metadata\":{},\"weight_map\":{" + entries + "}}"));
       return open_model(folder.path());
     };
     auto model = index(map[0] + map[1]);
@@ -432,8 +468,10 @@ class ModelFilesTest : public QObject {
     QCOMPARE(model.value().files.size(), size_t{2});
 
     QVERIFY(refused(index(map[0]), {"missing"}));
-    QVERIFY(refused(index(map[0] + map[1] + "\"x\":\"part-1.safetensors\","), {"weight_map", "x", "is not in"}));
-    QVERIFY(refused(index(map[0] + map[1] + "\"x\":\"../etc/passwd\","), {"weight_map", "x", "passwd"}));
+    QVERIFY(refused(index(map[0] + map[1] + "\"x\":\"part-1.safetensors\","),
+                    {"weight_map", "x", "is not in"}));
+    QVERIFY(refused(index(map[0] + map[1] + "\"x\":\"../etc/passwd\","),
+                    {"weight_map", "x", "passwd"}));
     QVERIFY(refused(index(map[0] + map[1] + "\"x\":7,"), {"weight_map", "x"}));
     QVERIFY(refused(index(map[0] + map[1] + "\"x\":\"part-2.safetensors\","), {"part-2"}));
     std::string swapped = map[0] + map[1];
@@ -465,9 +503,11 @@ class ModelFilesTest : public QObject {
       return found;
     };
     QCOMPARE(count({.type = "F32"}, OpKind::kQuantize), size_t{0});
-    QCOMPARE(count({.type = "Q8_0"}, OpKind::kQuantize), size_t{4});  // For q, k, v; o; gate, up; down.
+    QCOMPARE(count({.type = "Q8_0"}, OpKind::kQuantize),
+             size_t{4});  // For q, k, v; o; gate, up; down.
     // 80 is no multiple of 32: the file keeps "down" as f16, and its input stays f32.
-    QCOMPARE(count({.intermediate = 80, .type = "Q8_0", .down_type = "F16"}, OpKind::kQuantize), size_t{3});
+    QCOMPARE(count({.intermediate = 80, .type = "Q8_0", .down_type = "F16"}, OpKind::kQuantize),
+             size_t{3});
     QCOMPARE(count({.type = "Q8_0"}, OpKind::kMatmul), size_t{7});
   }
 
@@ -480,25 +520,45 @@ class ModelFilesTest : public QObject {
     };
     constexpr auto kNo = ErrorCode::kUnsupported;
     QVERIFY(with([](GgufMaker&) {}).ok());
-    QVERIFY(refused(with([](GgufMaker& m) { m.text("llama.rope.scaling.type", "yarn"); }), {"rope.scaling.type", "yarn"}, kNo));
-    QVERIFY(refused(with([](GgufMaker& m) { m.u32("llama.attention.sliding_window", 128); }), {"sliding_window"}, kNo));
-    QVERIFY(refused(with([](GgufMaker& m) { m.u32("llama.expert_count", 8); }), {"expert_count"}, kNo));
-    QVERIFY(refused(with([](GgufMaker& m) { m.f32("llama.logit_scale", 2.0f); }), {"logit_scale"}, kNo));
-    QVERIFY(refused(with([](GgufMaker& m) { m.tensor(f32_tensor("rope_freqs.weight", {8})); }), {"rope_freqs.weight"}, kNo));
-    QVERIFY(refused(with([](GgufMaker& m) { m.tensor(f32_tensor("blk.0.attn_q.bias", {64})); }), {"blk.0.attn_q.bias"}, kNo));
+    QVERIFY(refused(with([](GgufMaker& m) { m.text("llama.rope.scaling.type", "yarn"); }),
+                    {"rope.scaling.type", "yarn"}, kNo));
+    QVERIFY(refused(with([](GgufMaker& m) { m.u32("llama.attention.sliding_window", 128); }),
+                    {"sliding_window"}, kNo));
+    QVERIFY(
+        refused(with([](GgufMaker& m) { m.u32("llama.expert_count", 8); }), {"expert_count"}, kNo));
+    QVERIFY(refused(with([](GgufMaker& m) { m.f32("llama.logit_scale", 2.0f); }), {"logit_scale"},
+                    kNo));
+    QVERIFY(refused(with([](GgufMaker& m) { m.tensor(f32_tensor("rope_freqs.weight", {8})); }),
+                    {"rope_freqs.weight"}, kNo));
+    QVERIFY(refused(with([](GgufMaker& m) { m.tensor(f32_tensor("blk.0.attn_q.bias", {64})); }),
+                    {"blk.0.attn_q.bias"}, kNo));
     QVERIFY(refused(with([](GgufMaker& m) { m.u32("split.count", 2); }), {"split.count"}, kNo));
-    QVERIFY(refused(with([](GgufMaker& m) { m.u32("llama.vocab_size", 95); }), {"token_embd", "shape"}));
-    QVERIFY(refused(with([](GgufMaker& m) { m.u32("tokenizer.ggml.bos_token_id", 96); }), {"bos_token_id", "96"}));
-    QVERIFY(with([](GgufMaker& m) { m.text("llama.rope.scaling.type", "linear"); m.f32("llama.rope.scaling.factor", 4.0f); })
-                .value().config.rope.linear_factor == 4.0);
-    QVERIFY(with([](GgufMaker& m) { m.text("llama.rope.scaling.type", "none"); m.f32("llama.rope.scaling.factor", 4.0f); })
-                .value().config.rope.linear_factor == 1.0);
-    QVERIFY(refused(with([](GgufMaker& m) { m.text("tokenizer.ggml.model", "llama"); m.texts("tokenizer.ggml.tokens", {"a"}); }),
+    QVERIFY(refused(with([](GgufMaker& m) { m.u32("llama.vocab_size", 95); }),
+                    {"token_embd", "shape"}));
+    QVERIFY(refused(with([](GgufMaker& m) { m.u32("tokenizer.ggml.bos_token_id", 96); }),
+                    {"bos_token_id", "96"}));
+    QVERIFY(with([](GgufMaker& m) {
+              m.text("llama.rope.scaling.type", "linear");
+              m.f32("llama.rope.scaling.factor", 4.0f);
+            })
+                .value()
+                .config.rope.linear_factor == 4.0);
+    QVERIFY(with([](GgufMaker& m) {
+              m.text("llama.rope.scaling.type", "none");
+              m.f32("llama.rope.scaling.factor", 4.0f);
+            })
+                .value()
+                .config.rope.linear_factor == 1.0);
+    QVERIFY(refused(with([](GgufMaker& m) {
+                      m.text("tokenizer.ggml.model", "llama");
+                      m.texts("tokenizer.ggml.tokens", {"a"});
+                    }),
                     {"tokenizer.ggml.tokens", "1"}));
     QVERIFY(refused(with([](GgufMaker& m) {
                       m.text("tokenizer.ggml.model", "llama");
                       m.texts("tokenizer.ggml.tokens", std::vector<std::string>(96, "\xff"));
-                    }), {"tokenizer.ggml.tokens", "UTF-8"}, kNo));
+                    }),
+                    {"tokenizer.ggml.tokens", "UTF-8"}, kNo));
 
     GgufMaker other;
     other.text("general.architecture", "gpt2");

@@ -12,8 +12,8 @@ namespace shoal::compute {
 namespace {
 
 const std::map<std::string, uint32_t>& gguf_types() {
-  static const std::map<std::string, uint32_t> kTypes = {{"F32", 0},  {"F16", 1},  {"Q4_0", 2}, {"Q8_0", 8},
-                                                         {"Q4_K", 12}, {"I32", 26}, {"BF16", 30}};
+  static const std::map<std::string, uint32_t> kTypes = {
+      {"F32", 0}, {"F16", 1}, {"Q4_0", 2}, {"Q8_0", 8}, {"Q4_K", 12}, {"I32", 26}, {"BF16", 30}};
   return kTypes;
 }
 
@@ -30,17 +30,21 @@ std::string shape_json(const Shape& shape) {
 
 void write_file(const std::filesystem::path& path, ByteSpan bytes) {
   std::ofstream out(path, std::ios::binary);
-  out.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  out.write(reinterpret_cast<const char*>(bytes.data()),
+            static_cast<std::streamsize>(bytes.size()));
   SHOAL_CHECK(out.good());
 }
 
 // The weights of a model, `name` giving the file's own names.
-std::vector<TensorToWrite> tiny_tensors(const TinyModel& m, const std::map<std::string, std::string>& names) {
+std::vector<TensorToWrite> tiny_tensors(const TinyModel& m,
+                                        const std::map<std::string, std::string>& names) {
   Random random(m.seed);
   std::vector<TensorToWrite> tensors;
-  const auto add = [&](const std::string& role, int64_t block, const std::string& type, Shape shape) {
+  const auto add = [&](const std::string& role, int64_t block, const std::string& type,
+                       Shape shape) {
     std::string name = names.at(role);
-    if (const size_t at = name.find("{}"); at != std::string::npos) name.replace(at, 2, std::to_string(block));
+    if (const size_t at = name.find("{}"); at != std::string::npos)
+      name.replace(at, 2, std::to_string(block));
     tensors.push_back({name, type, shape, random_tensor(type, shape, 0.3f, random)});
   };
   add("embedding", 0, m.type, {m.vocabulary, m.width});
@@ -118,7 +122,8 @@ ByteVector GgufMaker::bytes() const {
     const TensorToWrite& tensor = tensors_[i];
     put_text(writer, tensor.name);
     writer.u32(static_cast<uint32_t>(tensor.shape.size()));
-    for (auto d = tensor.shape.rbegin(); d != tensor.shape.rend(); ++d) writer.u64(static_cast<uint64_t>(*d));
+    for (auto d = tensor.shape.rbegin(); d != tensor.shape.rend(); ++d)
+      writer.u64(static_cast<uint64_t>(*d));
     writer.u32(gguf_types().at(tensor.type));
     writer.u64(offset + (i == 1 ? offset_error : 0));
     offset += (tensor.bytes.size() + 31) / 32 * 32;
@@ -144,9 +149,9 @@ ByteVector safetensors_bytes(const std::vector<TensorToWrite>& tensors, std::str
   size_t offset = 0;
   for (const TensorToWrite& tensor : tensors) {
     if (header.size() > 1) header += ",";
-    header += "\"" + tensor.name + "\":{\"dtype\":\"" + tensor.type + "\",\"shape\":" + shape_json(tensor.shape) +
-              ",\"data_offsets\":[" + std::to_string(offset) + "," + std::to_string(offset + tensor.bytes.size()) +
-              "]}";
+    header += "\"" + tensor.name + "\":{\"dtype\":\"" + tensor.type +
+              "\",\"shape\":" + shape_json(tensor.shape) + ",\"data_offsets\":[" +
+              std::to_string(offset) + "," + std::to_string(offset + tensor.bytes.size()) + "]}";
     offset += tensor.bytes.size();
   }
   header += "}";
@@ -164,7 +169,8 @@ ByteVector random_tensor(const std::string& type, const Shape& shape, float scal
   ByteWriter writer;
   if (type == "F32") {
     // Norms stay near one, as trained ones do.
-    for (int64_t i = 0; i < count; ++i) writer.f32(shape.size() == 1 ? 1.0f + uniform() : uniform());
+    for (int64_t i = 0; i < count; ++i)
+      writer.f32(shape.size() == 1 ? 1.0f + uniform() : uniform());
   } else if (type == "BF16") {
     for (int64_t i = 0; i < count; ++i) {
       writer.u16(static_cast<uint16_t>(std::bit_cast<uint32_t>(uniform()) >> 16));
@@ -173,7 +179,8 @@ ByteVector random_tensor(const std::string& type, const Shape& shape, float scal
     // A sign, an exponent from 2^-4 to 2^-2, any fraction.
     for (int64_t i = 0; i < count; ++i) {
       const uint64_t bits = random.next_u64();
-      writer.u16(static_cast<uint16_t>(((bits & 1) << 15) | ((11 + ((bits >> 1) % 3)) << 10) | ((bits >> 8) & 1023)));
+      writer.u16(static_cast<uint16_t>(((bits & 1) << 15) | ((11 + ((bits >> 1) % 3)) << 10) |
+                                       ((bits >> 8) & 1023)));
     }
   } else {
     SHOAL_CHECK(type == "Q8_0" || type == "Q4_0");
@@ -190,14 +197,16 @@ ByteVector random_tensor(const std::string& type, const Shape& shape, float scal
 
 GgufMaker tiny_gguf(const TinyModel& m) {
   static const std::map<std::string, std::string> kNames = {
-      {"embedding", "token_embd.weight"},           {"attention_norm", "blk.{}.attn_norm.weight"},
-      {"query", "blk.{}.attn_q.weight"},            {"key", "blk.{}.attn_k.weight"},
-      {"value", "blk.{}.attn_v.weight"},            {"output", "blk.{}.attn_output.weight"},
-      {"ffn_norm", "blk.{}.ffn_norm.weight"},       {"gate", "blk.{}.ffn_gate.weight"},
-      {"up", "blk.{}.ffn_up.weight"},               {"down", "blk.{}.ffn_down.weight"},
-      {"norm", "output_norm.weight"},               {"head", "output.weight"}};
+      {"embedding", "token_embd.weight"},     {"attention_norm", "blk.{}.attn_norm.weight"},
+      {"query", "blk.{}.attn_q.weight"},      {"key", "blk.{}.attn_k.weight"},
+      {"value", "blk.{}.attn_v.weight"},      {"output", "blk.{}.attn_output.weight"},
+      {"ffn_norm", "blk.{}.ffn_norm.weight"}, {"gate", "blk.{}.ffn_gate.weight"},
+      {"up", "blk.{}.ffn_up.weight"},         {"down", "blk.{}.ffn_down.weight"},
+      {"norm", "output_norm.weight"},         {"head", "output.weight"}};
   GgufMaker maker;
-  const auto number = [&](const char* key, int64_t value) { maker.u32(key, static_cast<uint32_t>(value)); };
+  const auto number = [&](const char* key, int64_t value) {
+    maker.u32(key, static_cast<uint32_t>(value));
+  };
   maker.text("general.architecture", "llama");
   number("llama.context_length", m.context);
   number("llama.embedding_length", m.width);
@@ -235,7 +244,8 @@ GgufMaker tiny_gguf(const TinyModel& m) {
   return maker;
 }
 
-void write_tiny_folder(const std::filesystem::path& folder, const TinyModel& m, const std::string& config_extra) {
+void write_tiny_folder(const std::filesystem::path& folder, const TinyModel& m,
+                       const std::string& config_extra) {
   static const std::map<std::string, std::string> kNames = {
       {"embedding", "model.embed_tokens.weight"},
       {"attention_norm", "model.layers.{}.input_layernorm.weight"},
@@ -256,15 +266,17 @@ void write_tiny_folder(const std::filesystem::path& folder, const TinyModel& m, 
       ",\"intermediate_size\":" + n(m.intermediate) + ",\"num_hidden_layers\":" + n(m.blocks) +
       ",\"num_attention_heads\":" + n(m.heads) + ",\"num_key_value_heads\":" + n(m.kv_heads) +
       ",\"head_dim\":" + n(m.head_dim) + ",\"vocab_size\":" + n(m.vocabulary) +
-      ",\"max_position_embeddings\":" + n(m.context) + ",\"rms_norm_eps\":1e-5,\"tie_word_embeddings\":" +
-      (m.tied ? "true" : "false") + (config_extra.empty() ? "" : "," + config_extra) + "}";
+      ",\"max_position_embeddings\":" + n(m.context) +
+      ",\"rms_norm_eps\":1e-5,\"tie_word_embeddings\":" + (m.tied ? "true" : "false") +
+      (config_extra.empty() ? "" : "," + config_extra) + "}";
   write_file(folder / "config.json", as_bytes(config));
   write_file(folder / "model.safetensors", safetensors_bytes(tiny_tensors(m, kNames)));
 }
 
 std::optional<std::filesystem::path> shared_data() {
   std::vector<std::filesystem::path> places;
-  if (const char* named = std::getenv("SHOAL_SHARED_DATA"); named != nullptr) places.emplace_back(named);
+  if (const char* named = std::getenv("SHOAL_SHARED_DATA"); named != nullptr)
+    places.emplace_back(named);
   const std::filesystem::path source(SHOAL_SOURCE_DIR);
   places.push_back(source / ".." / "shared" / "data");
   places.push_back(source / ".." / ".." / "shared" / "data");

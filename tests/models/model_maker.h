@@ -1,6 +1,6 @@
 #pragma once
-// Makes model files for tests: any key, any tensor, right or wrong, and whole tiny models with random
-// weights. Nothing here reads.
+// Makes model files for tests: any key, any tensor, right or wrong, and whole tiny models with
+// random weights. Nothing here reads.
 
 #include <cstdint>
 #include <filesystem>
@@ -16,8 +16,8 @@ namespace shoal::compute {
 
 struct TensorToWrite {
   std::string name;
-  std::string type;   // As the format spells it: "F32", "Q8_0".
-  Shape shape;        // Contiguous dimension last.
+  std::string type;  // As the format spells it: "F32", "Q8_0".
+  Shape shape;       // Contiguous dimension last.
   ByteVector bytes;
 };
 
@@ -49,17 +49,18 @@ class GgufMaker {
   std::vector<TensorToWrite> tensors_;
 };
 
-ByteVector safetensors_bytes(const std::vector<TensorToWrite>& tensors, std::string_view metadata = {});
+ByteVector safetensors_bytes(const std::vector<TensorToWrite>& tensors,
+                             std::string_view metadata = {});
 ByteVector safetensors_of_header(std::string_view header, size_t data_bytes);
 
 struct TinyModel {
   int64_t width = 64, intermediate = 96, blocks = 2, heads = 4, kv_heads = 2, head_dim = 16;
   int64_t vocabulary = 96, context = 128;
   bool tied = true;
-  std::string type = "F32";       // Of the matrices.
-  std::string down_type;          // Of "down" alone; empty: as the others.
+  std::string type = "F32";  // Of the matrices.
+  std::string down_type;     // Of "down" alone; empty: as the others.
   uint64_t seed = 1;
-  bool tokenizer = true;          // Byte tokens, so vocabulary must be at least 259.
+  bool tokenizer = true;  // Byte tokens, so vocabulary must be at least 259.
 };
 
 ByteVector random_tensor(const std::string& type, const Shape& shape, float scale, Random& random);
