@@ -124,7 +124,8 @@ Result<AppendFile> AppendFile::open(const std::filesystem::path& path, int mode)
   if (fd.get() < 0) return file_error(errno, "write", path);
   struct stat status {};
   if (fstat(fd.get(), &status) != 0) return file_error(errno, "examine", path);
-  if (!S_ISREG(status.st_mode)) return Error{ErrorCode::kInvalid, path.string() + " is no plain file"};
+  if (!S_ISREG(status.st_mode))
+    return Error{ErrorCode::kInvalid, path.string() + " is no plain file"};
   return AppendFile(std::move(fd), path, static_cast<uint64_t>(status.st_size));
 }
 
@@ -159,8 +160,8 @@ Result<InputFile> InputFile::open(const std::filesystem::path& path) {
 Result<size_t> InputFile::read_at(uint64_t offset, std::span<std::byte> into) const {
   size_t done = 0;
   while (done < into.size()) {
-    const ssize_t count = pread(fd_.get(), into.data() + done, into.size() - done,
-                                static_cast<off_t>(offset + done));
+    const ssize_t count =
+        pread(fd_.get(), into.data() + done, into.size() - done, static_cast<off_t>(offset + done));
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return file_error(errno, "read", path_);
     if (count == 0) break;
