@@ -185,8 +185,6 @@ std::optional<uint8_t> byte_token(std::string_view text) {
 // Texts to ids while reading; refuses a text that is there already.
 class Names {
  public:
-  explicit Names(const std::vector<TokenDefinition>& tokens) : tokens_(tokens) {}
-
   std::optional<int32_t> find(std::string_view text) const {
     const auto item = ids_.find(std::string(text));
     if (item == ids_.end()) return std::nullopt;
@@ -195,7 +193,6 @@ class Names {
   bool add(const std::string& text, int32_t id) { return ids_.emplace(text, id).second; }
 
  private:
-  const std::vector<TokenDefinition>& tokens_;
   std::unordered_map<std::string, int32_t> ids_;
 };
 
@@ -633,7 +630,7 @@ Result<TokenizerDefinition> read_huggingface(const json& root) {
   if (model == nullptr) return bad("tokenizer.model", "is missing");
 
   TokenizerDefinition out;
-  Names names(out.tokens);
+  Names names;
   SHOAL_TRY(read_bpe(out, names, *model, "tokenizer.model"));
   if (const json* added = find(*tokenizer, "added_tokens")) {
     SHOAL_TRY(read_added_tokens(out, names, *added, "tokenizer.added_tokens"));
@@ -794,7 +791,7 @@ Result<TokenizerDefinition> read_gguf(const json& root) {
   if (!llama && model != "gpt2") return unsupported("model", shown(model) + " is not supported");
 
   TokenizerDefinition out;
-  Names names(out.tokens);
+  Names names;
   SHOAL_TRY(read_gguf_tokens(out, names, root, llama));
   const size_t count = out.tokens.size();
   if (const json* bos = find(root, "bos")) {

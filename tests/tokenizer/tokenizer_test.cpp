@@ -745,9 +745,10 @@ void TokenizerTest::long_input_costs_n_log_n() {
 
   const Tokenizer by_score = open(llama_toy({{"▁", 0}, {"a", 0}, {"aa", 3}, {"aaaa", 2}, {"aaaaaaaa", 1}}));
   work = {};
-  const Ids scored = by_score.encode(text, false, false, &work);
-  QCOMPARE(scored.size(), 1 + kLength / 8);
-  QVERIFY(work.queued <= 3 * kLength);
+  constexpr size_t kShorter = 200'000;  // Each step is slower here, and the bound is the same.
+  const Ids scored = by_score.encode(text.substr(0, kShorter), false, false, &work);
+  QCOMPARE(scored.size(), 1 + kShorter / 8);
+  QVERIFY(work.queued <= 3 * kShorter);
   // Blanks are the hard case of the patterns, which walk back over them.
   const std::string blanks(kLength, ' ');
   QCOMPARE(by_rank.encode(blanks + "a", false).size(), kLength + 1);
