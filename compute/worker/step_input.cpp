@@ -1,0 +1,104 @@
+#include "compute/worker/step_input.h"
+
+#include <cstring>
+#include <string>
+
+#include "schema/limits.h"
+
+namespace shoal::worker {
+namespace {
+
+Error refuse(const std::string& why) { return {ErrorCode::kInvalid, why}; }
+
+Result<void> between(const char* field, uint64_t value, uint64_t least, uint64_t most) {
+  if (value >= least && value <= most) return {};
+  return refuse(std::string(field) + " is " + std::to_string(value) + ", not within " +
+                std::to_string(least) + " to " + std::to_string(most));
+}
+
+Result<DrawRequest> read_draw(rpc::Draw::Reader draw) {
+  DrawRequest request;
+  const rpc::Sampling::Reader sampling = draw.getSampling();
+  request.sampling.temperature = sampling.getTemperature();
+  request.sampling.top_k = sampling.getTopK();
+  request.sampling.top_p = sampling.getTopP();
+  request.sampling.min_p = sampling.getMinP();
+  request.sampling.repetition_penalty = sampling.getRepetitionPenalty();
+  request.sampling.seed = sampling.getSeed();
+  const auto history = draw.getHistory();
+  SHOAL_TRY(between("draw.history", history.size(), 0, limits::kHistoryMax));
+  // The sender chose how far to look back by what it sent.
+  request.sampling.repetition_window = history.size();
+  request.history.assign(history.begin(), history.end());
+  request.position = draw.getPosition();
+  SHOAL_TRY(request.sampling.check());
+  return request;
+}
+
+}  // namespace
+
+Result<compute::StageOptions> read_stage_options(rpc::StageSpec::Reader spec) {
+  SHOAL_TRY(between("spec.shards", spec.getShards().size(), 1, limits::kFragmentsMax));
+  SHOAL_TRY(between("spec.context", spec.getContext(), 1, limits::kContextMax));
+  SHOAL_TRY(between("spec.sequences", spec.getSequences(), 1, limits::kSequencesMax));
+  SHOAL_TRY(between("spec.rowsMax", spec.getRowsMax(), 1, limits::kRowsMax));
+  return compute::StageOptions{spec.getContext(), spec.getSequences(), spec.getRowsMax()};
+}
+
+Result<StepRequest> read_step(rpc::StepInput::Reader input, const compute::StageShape& shape,
+                              const compute::StageOptions& options) {
+  StepRequest request;
+  const auto sequences = input.getSequences();
+  const auto positions = input.getPositions();
+  const size_t rows = positions.size();
+  SHOAL_TRY(between("step.positions", rows, 1, static_cast<uint64_t>(options.rows_max)));
+  if (sequences.size() != rows) {
+    return refuse("step.sequences has " + std::to_string(sequences.size()) + " rows, step.positions " +
+                  std::to_string(rows));
+  }
+  request.rows.reserve(rows);
+  for (unsigned row = 0; row < rows; ++row) {
+    SHOAL_TRY(between("step.sequences[]", sequences[row], 0, static_cast<uint64_t>(options.sequences) - 1));
+    SHOAL_TRY(between("step.positions[]", positions[row], 0, static_cast<uint64_t>(options.context) - 1));
+    request.rows.push_back({sequences[row], positions[row]});
+  }
+
+  if (shape.begins_with_tokens) {
+    if (!input.isTokens()) return refuse("step.tokens is missing: the stage begins with the embedding");
+    const auto tokens = input.getTokens();
+    if (tokens.size() != rows) {
+      return refuse("step.tokens has " + std::to_string(tokens.size()) + " rows, step.positions " +
+                    std::to_string(rows));
+    }
+    request.tokens.assign(tokens.begin(), tokens.end());
+  } else {
+    if (!input.isHidden()) return refuse("step.hidden is missing: the stage does not begin with the embedding");
+    const auto hidden = input.getHidden();
+    const size_t expected = rows * static_cast<size_t>(shape.width) * sizeof(float);
+    if (hidden.size() != expected || expected > limits::kHiddenBytesMax) {
+      return refuse("step.hidden has " + std::to_string(hidden.size()) + " bytes, not " +
+                    std::to_string(expected));
+    }
+    request.hidden.resize(rows * static_cast<size_t>(shape.width));
+    std::memcpy(request.hidden.data(), hidden.begin(), expected);  // Both are little-endian.
+  }
+
+  const auto draws = input.getDraws();
+  if (!shape.ends_with_logits && draws.size() > 0) {
+    return refuse("step.draws: the stage does not end with the head");
+  }
+  if (draws.size() > rows) return refuse("step.draws has more entries than the step has rows");
+  for (const rpc::Draw::Reader draw : draws) {
+    const uint32_t row = draw.getRow();
+    SHOAL_TRY(between("draw.row", row, 0, rows - 1));
+    if (!request.output_rows.empty() && row <= request.output_rows.back()) {
+      return refuse("draw.row: rows must ascend");
+    }
+    SHOAL_TRY_ASSIGN(read, read_draw(draw));
+    request.output_rows.push_back(row);
+    request.draws.push_back(std::move(read));
+  }
+  return request;
+}
+
+}  // namespace shoal::worker
