@@ -1,0 +1,61 @@
+#include "client/agent_server.h"
+
+#include <capnp/message.h>
+
+#include "client/device_wire.h"
+#include "schema/limits.h"
+
+namespace shoal::client {
+namespace {
+
+constexpr size_t kUrlBytesMax = 4096;
+
+std::string text_of(capnp::Text::Reader text, size_t bytes_max, const char* field) {
+  rpc::require_at_most(text.size(), bytes_max, field);
+  return std::string(text.cStr(), text.size());
+}
+
+}  // namespace
+
+kj::Promise<void> AgentServer::snapshot(SnapshotContext context) {
+  context.allowCancellation();
+  return agent_.changed_after(context.getParams().getAfterRevision()).then([this, context]() mutable {
+    agent_.write_snapshot(context.getResults().initSnapshot());
+  });
+}
+
+kj::Promise<void> AgentServer::benchmark(BenchmarkContext context) {
+  context.allowCancellation();
+  return agent_.measure(text_of(context.getParams().getDeviceId(), limits::kNameBytesMax, "deviceId"))
+      .promise()
+      .then([context](Measurement measured) mutable {
+        write_benchmark(measured.benchmark, context.getResults().initReport());
+        write_self_test(measured.self_test, context.getResults().initSelfTest());
+      });
+}
+
+kj::Promise<void> AgentServer::stop(StopContext) {
+  agent_.request_stop();
+  return kj::READY_NOW;
+}
+
+kj::Promise<void> AgentServer::attach(AttachContext context) {
+  context.allowCancellation();
+  return agent_.attach(text_of(context.getParams().getUrl(), kUrlBytesMax, "url"))
+      .promise()
+      .then([this, context](uint32_t index) mutable {
+        capnp::MallocMessageBuilder message;
+        auto snapshot = message.initRoot<rpc::Snapshot>();
+        agent_.write_snapshot(snapshot);
+        context.getResults().setConnection(snapshot.asReader().getConnections()[index]);
+      });
+}
+
+kj::Promise<void> AgentServer::detach(DetachContext context) {
+  context.allowCancellation();
+  return agent_.detach(text_of(context.getParams().getUrl(), kUrlBytesMax, "url"))
+      .promise()
+      .then([context](int count) mutable { context.getResults().setCount(static_cast<uint32_t>(count)); });
+}
+
+}  // namespace shoal::client

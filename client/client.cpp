@@ -1,0 +1,498 @@
+#include "client/client.h"
+
+#include <kj/async-io.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "base/log.h"
+#include "client/agent_server.h"
+#include "client/device_wire.h"
+#include "client/identity.h"
+#include "client/settings.h"
+#include "schema/limits.h"
+
+namespace shoal::client {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Folders and settings: what every command begins with.
+struct Workplace {
+  UserFolders folders;
+  Settings settings;
+
+  std::filesystem::path lock() const { return folders.state / "client.lock"; }
+  std::filesystem::path pid_file() const { return folders.state / "client.pid"; }
+  std::filesystem::path identity() const { return folders.state / "identity"; }
+  std::filesystem::path state() const { return folders.state / "client"; }
+  std::string agent_socket() const { return (folders.runtime / "agent.sock").string(); }
+
+  std::filesystem::path cache() const {
+    const std::string& chosen = settings.text("cache.folder");
+    return chosen.empty() ? folders.cache / "shards" : std::filesystem::path(chosen);
+  }
+  std::vector<std::string> device_words(const CommandOptions& options) const {
+    return options.devices.empty() ? settings.list("compute.devices") : options.devices;
+  }
+  int threads(const CommandOptions& options) const {
+    return options.threads.value_or(static_cast<int>(settings.integer("compute.threads")));
+  }
+  Result<std::string> worker_program() const {
+    if (!settings.text("worker.program").empty()) return settings.text("worker.program");
+    SHOAL_TRY_ASSIGN(own, own_program());
+    return (own.parent_path() / "shoal-worker").string();
+  }
+};
+
+Result<Workplace> open_workplace(const CommandOptions& options) {
+  SHOAL_TRY_ASSIGN(folders, user_folders(options.data));
+  SHOAL_TRY(make_folder(folders.state));
+  SHOAL_TRY_ASSIGN(settings, load_settings(folders));
+  return Workplace{std::move(folders), std::move(settings)};
+}
+
+// The pid of the client that runs on this data folder, or an empty text when that is not known.
+std::string running_pid(const Workplace& place) {
+  const Result<ByteVector> text = read_file(place.pid_file(), Bytes{32});
+  return text.ok() ? std::string(as_text(text.value())) : "";
+}
+
+// Everything that KJ does ends here: its exceptions become the world's errors.
+template <class T, class Body>
+Result<T> with_loop(Body body) {
+  try {
+    kj::AsyncIoContext io = kj::setupAsyncIo();
+    const Loop loop{io, io.provider->getTimer()};
+    return body(loop);
+  } catch (const kj::Exception& exception) {
+    return rpc::error_of(exception);
+  }
+}
+
+// What the command asks of the client that runs already.
+template <class Body>
+Result<void> with_agent(const Workplace& place, Body body) {
+  return with_loop<void>([&](Loop loop) -> Result<void> {
+    kj::Own<rpc::Connection> connection =
+        rpc::dial_unix(loop.io.provider->getNetwork(), loop.timer, place.agent_socket())
+            .wait(loop.io.waitScope);
+    return body(loop, connection->bootstrap().castAs<rpc::Agent>());
+  });
+}
+
+bool is_taken(const Result<FileLock>& lock) {
+  return !lock.ok() && lock.error().code == ErrorCode::kUnavailable;
+}
+
+void print(const Json& json) {
+  std::cout << json.dump(-1, ' ', false, Json::error_handler_t::replace) << std::endl;
+}
+
+void print_row(std::initializer_list<std::pair<std::string, int>> cells) {
+  std::string line;
+  for (const auto& [text, width] : cells) {
+    line += text;
+    if (static_cast<int>(text.size()) < width) line.append(width - text.size(), ' ');
+    line += ' ';
+  }
+  while (line.ends_with(' ')) line.pop_back();
+  std::cout << line << std::endl;
+}
+
+std::string rounded(double value, const char* form = "%.1f") {
+  char text[64];
+  std::snprintf(text, sizeof text, form, value);
+  return text;
+}
+
+std::string gigabytes(double bytes) { return rounded(bytes / 1e9, "%.2f GB"); }
+
+Json device_json(const DeviceFacts& facts) {
+  return {{"id", facts.id},         {"selector", facts.selector},
+          {"plane", facts.plane},   {"name", facts.name},
+          {"driver", facts.driver}, {"memory_bytes", facts.memory_bytes},
+          {"software", facts.software}};
+}
+
+Json measurement_json(const Measurement& m) {
+  return {{"exact", m.self_test.exact},
+          {"samples", m.self_test.samples},
+          {"failed", m.self_test.failed},
+          {"unsupported", m.self_test.unsupported},
+          {"first_failure", m.self_test.first_failure},
+          {"decode_rows_per_second", m.benchmark.decode_rows_per_second},
+          {"prefill_rows_per_second", m.benchmark.prefill_rows_per_second},
+          {"weight_bytes_per_second", m.benchmark.weight_bytes_per_second},
+          {"flops_per_second", m.benchmark.flops_per_second},
+          {"copy_bytes_per_second", m.benchmark.copy_bytes_per_second},
+          {"measured_at_ms", m.benchmark.measured_at.count}};
+}
+
+// One worker for one errand: measured, shown, stopped.
+class Benchmarker final : private WorkerProcess::Needs {
+ public:
+  explicit Benchmarker(Loop loop) : loop_(loop), random_(seed_from_system()) {}
+
+  Measurement measure(const std::string& program, const DeviceFacts& facts, int threads) {
+    auto pair = kj::newPromiseAndFulfiller<Measurement>();
+    fulfiller_ = kj::mv(pair.fulfiller);
+    WorkerOptions options;
+    options.argv = {program, "--device", facts.id, "--threads", std::to_string(threads)};
+    WorkerProcess worker(loop_, clock_, random_, *this, std::move(options));
+    Measurement measurement = pair.promise.wait(loop_.io.waitScope);
+    worker.stop().wait(loop_.io.waitScope);
+    return measurement;
+  }
+
+ private:
+  void worker_changed(WorkerProcess& worker) override {
+    if (worker.restarts() == 0) return;
+    fulfiller_->rejectIfThrows([&worker] { rpc::throw_error({ErrorCode::kUnavailable, worker.reason()}); });
+  }
+  kj::Promise<void> prepare(WorkerProcess&, rpc::Worker::Client client, DeviceFacts) override {
+    return measure_worker(loop_.timer, kj::mv(client)).promise().then([this](Measurement measurement) {
+      fulfiller_->fulfill(kj::mv(measurement));
+    });
+  }
+
+  Loop loop_;
+  SystemClock clock_;
+  Random random_;
+  kj::Own<kj::PromiseFulfiller<Measurement>> fulfiller_;
+};
+
+Result<void> serve(Loop loop, const CommandOptions& options, const Workplace& place) {
+  SHOAL_TRY_ASSIGN(identity, load_or_make_identity(place.identity()));
+  SHOAL_TRY_ASSIGN(state, ClientState::load(place.state()));
+  const SystemClock clock;
+  Random random(seed_from_system());
+  const CacheLimits limits{Bytes{place.settings.integer("cache.bytes_max")},
+                           Bytes{place.settings.integer("cache.free_bytes_min")}};
+  SHOAL_TRY_ASSIGN(cache, ModelCache::open(place.cache(), limits, clock));
+  SHOAL_TRY(make_folder(place.folders.runtime));
+  SHOAL_TRY_ASSIGN(program, place.worker_program());
+  const std::vector<DeviceFacts> all = list_devices(loop, program).promise().wait(loop.io.waitScope);
+  SHOAL_TRY_ASSIGN(devices, choose_devices(all, place.device_words(options)));
+  if (devices.empty()) return Error{ErrorCode::kNotFound, "this machine has no device that can compute"};
+
+  AgentOptions agent_options;
+  agent_options.devices = std::move(devices);
+  agent_options.urls = place.settings.list("coordinators");
+  agent_options.worker_program = std::move(program);
+  agent_options.threads = place.threads(options);
+  agent_options.worker_memory_max = Bytes{place.settings.integer("worker.memory_bytes_max")};
+  agent_options.worker_hang_max = Millis{place.settings.integer("worker.hang_ms_max")};
+  std::string names;
+  for (const DeviceFacts& device : agent_options.devices) names += (names.empty() ? "" : ", ") + device.selector;
+  Agent agent(loop, clock, random, identity, state, *cache, std::move(agent_options));
+
+  kj::Own<rpc::Listener> door =
+      rpc::listen_unix(loop.io.provider->getNetwork(), loop.timer, place.agent_socket(),
+                       [&agent](rpc::Peer) -> capnp::Capability::Client { return kj::heap<AgentServer>(agent); })
+          .wait(loop.io.waitScope);
+  if (options.json) {
+    print({{"event", "started"}, {"pid", getpid()}, {"agent", place.agent_socket()}});
+  } else {
+    std::cout << "shoal-client runs (pid " << getpid() << "), lending " << names << std::endl;
+    if (state.attachments().empty()) {
+      std::cout << "It is not attached yet: shoal-client attach URL" << std::endl;
+    }
+  }
+
+  kj::UnixEventPort& port = loop.io.unixEventPort;
+  port.onSignal(SIGTERM)
+      .ignoreResult()
+      .exclusiveJoin(port.onSignal(SIGINT).ignoreResult())
+      .exclusiveJoin(agent.stop_requested())
+      .wait(loop.io.waitScope);
+  log_info("client", "stops");
+  agent.shut_down().promise().wait(loop.io.waitScope);
+  door = nullptr;
+  std::error_code code;
+  std::filesystem::remove(place.agent_socket(), code);
+  std::filesystem::remove(place.pid_file(), code);
+  return {};
+}
+
+}  // namespace
+
+Result<void> run_client(const CommandOptions& options) {
+  SHOAL_TRY_ASSIGN(place, open_workplace(options));
+  const Result<FileLock> lock = FileLock::acquire(place.lock());
+  if (is_taken(lock)) {
+    const std::string pid = running_pid(place);
+    return Error{ErrorCode::kExists, "a client already runs on " + place.folders.state.string() +
+                                         (pid.empty() ? "" : " (pid " + pid + ")")};
+  }
+  if (!lock.ok()) return lock.error();
+  SHOAL_TRY(write_file_durably(place.pid_file(), as_bytes(std::to_string(getpid()))));
+  kj::UnixEventPort::captureSignal(SIGTERM);
+  kj::UnixEventPort::captureSignal(SIGINT);
+  return with_loop<void>([&](Loop loop) { return serve(loop, options, place); });
+}
+
+Result<void> attach_client(const CommandOptions& options, const std::string& text) {
+  SHOAL_TRY_ASSIGN(url, rpc::parse_attach_url(text));
+  SHOAL_TRY_ASSIGN(place, open_workplace(options));
+  Json shown;
+  const Result<FileLock> lock = FileLock::acquire(place.lock());
+  if (is_taken(lock)) {
+    SHOAL_TRY(with_agent(place, [&](Loop loop, rpc::Agent::Client agent) -> Result<void> {
+      auto request = agent.attachRequest();
+      request.setUrl(text);
+      const auto answer = request.send().wait(loop.io.waitScope);
+      const auto connection = answer.getConnection();
+      shown = {{"attached", true},
+               {"url", connection.getUrl().cStr()},
+               {"coordinator", connection.getName().cStr()},
+               {"host_id", connection.getHostId()},
+               {"running", true}};
+      return {};
+    }));
+  } else {
+    if (!lock.ok()) return lock.error();
+    SHOAL_TRY_ASSIGN(identity, load_or_make_identity(place.identity()));
+    SHOAL_TRY_ASSIGN(state, ClientState::load(place.state()));
+    Result<Attachment> attachment = with_loop<Attachment>([&](Loop loop) -> Result<Attachment> {
+      return enrol(loop, url, identity).promise().wait(loop.io.waitScope);
+    });
+    if (!attachment.ok()) return attachment.error();
+    shown = {{"attached", true},
+             {"url", url_without_query(attachment.value().url)},
+             {"coordinator", attachment.value().name},
+             {"host_id", attachment.value().host_id},
+             {"running", false}};
+    SHOAL_TRY(state.attach(std::move(attachment).value()));
+  }
+  if (options.json) {
+    print(shown);
+  } else {
+    std::cout << "Attached to " << shown["coordinator"].get<std::string>() << " ("
+              << shown["url"].get<std::string>() << ")" << std::endl;
+    if (!shown["running"].get<bool>()) std::cout << "Start lending with: shoal-client run" << std::endl;
+  }
+  return {};
+}
+
+Result<void> detach_client(const CommandOptions& options, const std::string& url) {
+  SHOAL_TRY_ASSIGN(place, open_workplace(options));
+  int count = 0;
+  const Result<FileLock> lock = FileLock::acquire(place.lock());
+  if (is_taken(lock)) {
+    SHOAL_TRY(with_agent(place, [&](Loop loop, rpc::Agent::Client agent) -> Result<void> {
+      auto request = agent.detachRequest();
+      request.setUrl(url);
+      count = static_cast<int>(request.send().wait(loop.io.waitScope).getCount());
+      return {};
+    }));
+  } else {
+    if (!lock.ok()) return lock.error();
+    SHOAL_TRY_ASSIGN(state, ClientState::load(place.state()));
+    SHOAL_TRY_ASSIGN(detached, state.detach(url));
+    count = detached;
+  }
+  if (count == 0 && !url.empty()) {
+    return Error{ErrorCode::kNotFound, "not attached to " + url_without_query(url)};
+  }
+  if (options.json) {
+    print({{"detached", count}});
+  } else {
+    std::cout << "Detached from " << count << (count == 1 ? " coordinator" : " coordinators") << std::endl;
+  }
+  return {};
+}
+
+Result<void> show_devices(const CommandOptions& options) {
+  SHOAL_TRY_ASSIGN(place, open_workplace(options));
+  SHOAL_TRY_ASSIGN(state, ClientState::load(place.state()));
+  SHOAL_TRY_ASSIGN(program, place.worker_program());
+  SHOAL_TRY_ASSIGN(all, with_loop<std::vector<DeviceFacts>>(
+                            [&](Loop loop) -> Result<std::vector<DeviceFacts>> {
+                              return list_devices(loop, program).promise().wait(loop.io.waitScope);
+                            }));
+  SHOAL_TRY_ASSIGN(chosen, choose_devices(all, place.device_words(options)));
+  const auto lent = [&chosen](const DeviceFacts& device) {
+    for (const DeviceFacts& one : chosen) {
+      if (one.id == device.id) return true;
+    }
+    return false;
+  };
+  if (options.json) {
+    Json list = Json::array();
+    for (const DeviceFacts& device : all) {
+      Json entry = device_json(device);
+      entry["lent"] = lent(device);
+      const Measurement* const known = state.measurement(device);
+      entry["measured"] = known == nullptr ? Json() : measurement_json(*known);
+      list.push_back(std::move(entry));
+    }
+    print({{"devices", std::move(list)}});
+    return {};
+  }
+  print_row({{"DEVICE", 12}, {"LENT", 5}, {"MEMORY", 10}, {"EXACT", 8}, {"ROWS/S", 10}, {"NAME", 0}});
+  for (const DeviceFacts& device : all) {
+    const Measurement* const known = state.measurement(device);
+    print_row({{device.selector, 12},
+               {lent(device) ? "yes" : "no", 5},
+               {gigabytes(static_cast<double>(device.memory_bytes)), 10},
+               {known == nullptr ? "unknown" : known->self_test.exact ? "yes" : "no", 8},
+               {known == nullptr ? "-" : rounded(known->benchmark.decode_rows_per_second), 10},
+               {device.name + (device.software ? " (software)" : ""), 0}});
+  }
+  return {};
+}
+
+Result<void> run_benchmark(const CommandOptions& options) {
+  SHOAL_TRY_ASSIGN(place, open_workplace(options));
+  std::vector<std::pair<DeviceFacts, Measurement>> measured;
+  const Result<FileLock> lock = FileLock::acquire(place.lock());
+  if (is_taken(lock)) {
+    SHOAL_TRY(with_agent(place, [&](Loop loop, rpc::Agent::Client agent) -> Result<void> {
+      const auto answer = agent.snapshotRequest().send().wait(loop.io.waitScope);
+      std::vector<DeviceFacts> lent;
+      for (const auto device : answer.getSnapshot().getDevices()) {
+        lent.push_back(read_facts(device.getReport().getInfo()));
+      }
+      std::vector<DeviceFacts> chosen = lent;
+      if (!options.devices.empty()) {
+        SHOAL_TRY_ASSIGN(named, choose_devices(lent, options.devices));
+        chosen = std::move(named);
+      }
+      for (const DeviceFacts& device : chosen) {
+        auto request = agent.benchmarkRequest();
+        request.setDeviceId(device.id);
+        const auto report = request.send().wait(loop.io.waitScope);
+        measured.push_back({device,
+                            {read_self_test(report.getSelfTest()), read_benchmark(report.getReport())}});
+      }
+      return {};
+    }));
+  } else {
+    if (!lock.ok()) return lock.error();
+    SHOAL_TRY_ASSIGN(state, ClientState::load(place.state()));
+    SHOAL_TRY_ASSIGN(program, place.worker_program());
+    SHOAL_TRY(with_loop<void>([&](Loop loop) -> Result<void> {
+      const std::vector<DeviceFacts> all = list_devices(loop, program).promise().wait(loop.io.waitScope);
+      SHOAL_TRY_ASSIGN(chosen, choose_devices(all, place.device_words(options)));
+      for (const DeviceFacts& device : chosen) {
+        Benchmarker benchmarker(loop);
+        measured.push_back({device, benchmarker.measure(program, device, place.threads(options))});
+        SHOAL_TRY(state.remember(device, measured.back().second));
+      }
+      return {};
+    }));
+  }
+  if (options.json) {
+    Json list = Json::array();
+    for (const auto& [device, measurement] : measured) {
+      Json entry = device_json(device);
+      entry.update(measurement_json(measurement));
+      list.push_back(std::move(entry));
+    }
+    print({{"devices", std::move(list)}});
+    return {};
+  }
+  print_row({{"DEVICE", 12}, {"EXACT", 6}, {"DECODE ROWS/S", 14}, {"PREFILL ROWS/S", 15}, {"WEIGHTS/S", 10},
+             {"GFLOP/S", 9}, {"COPY/S", 10}});
+  for (const auto& [device, m] : measured) {
+    print_row({{device.selector, 12},
+               {m.self_test.exact ? "yes" : "no", 6},
+               {rounded(m.benchmark.decode_rows_per_second), 14},
+               {rounded(m.benchmark.prefill_rows_per_second), 15},
+               {gigabytes(m.benchmark.weight_bytes_per_second), 10},
+               {rounded(m.benchmark.flops_per_second / 1e9), 9},
+               {gigabytes(m.benchmark.copy_bytes_per_second), 10}});
+    if (!m.self_test.exact) std::cout << "  not exact: " << m.self_test.first_failure << std::endl;
+  }
+  return {};
+}
+
+Result<void> show_status(const CommandOptions& options) {
+  SHOAL_TRY_ASSIGN(place, open_workplace(options));
+  const Result<FileLock> lock = FileLock::acquire(place.lock());
+  if (lock.ok()) {
+    return Error{ErrorCode::kUnavailable,
+                 "no client runs on " + place.folders.state.string() + ": start one with shoal-client run"};
+  }
+  if (!is_taken(lock)) return lock.error();
+  return with_agent(place, [&](Loop loop, rpc::Agent::Client agent) -> Result<void> {
+    const auto answer = agent.snapshotRequest().send().wait(loop.io.waitScope);
+    const rpc::Snapshot::Reader snapshot = answer.getSnapshot();
+    static const char* const kStates[] = {"ready", "starting", "failed", "draining"};
+    const auto state_text = [](rpc::DeviceReport::State state) {
+      const auto index = static_cast<size_t>(state);
+      return index < std::size(kStates) ? kStates[index] : "unknown";
+    };
+    if (options.json) {
+      Json json = {{"pid", snapshot.getPid()},
+                   {"version", snapshot.getVersion().cStr()},
+                   {"host_name", snapshot.getHostName().cStr()},
+                   {"connections", Json::array()},
+                   {"devices", Json::array()},
+                   {"cache_bytes", snapshot.getCacheBytes()},
+                   {"cache_bytes_max", snapshot.getCacheBytesMax()},
+                   {"transfers", Json::array()}};
+      for (const auto connection : snapshot.getConnections()) {
+        json["connections"].push_back({{"url", connection.getUrl().cStr()},
+                                       {"name", connection.getName().cStr()},
+                                       {"state", connection.getState().cStr()},
+                                       {"reason", connection.getReason().cStr()},
+                                       {"retry_in_ms", connection.getRetryInMs()},
+                                       {"host_id", connection.getHostId()},
+                                       {"trusted", connection.getTrusted()}});
+      }
+      for (const auto device : snapshot.getDevices()) {
+        const auto report = device.getReport();
+        Json entry = device_json(read_facts(report.getInfo()));
+        entry["state"] = state_text(report.getState());
+        entry["reason"] = report.getReason().cStr();
+        entry["exact"] = report.getSelfTest().getExact();
+        entry["decode_rows_per_second"] = report.getBenchmark().getDecodeRowsPerSecond();
+        entry["worker_pid"] = device.getWorkerPid();
+        entry["restarts"] = device.getRestarts();
+        entry["stages"] = device.getStages();
+        entry["steps"] = device.getSteps();
+        entry["rows"] = device.getRows();
+        json["devices"].push_back(std::move(entry));
+      }
+      for (const auto transfer : snapshot.getTransfers()) {
+        json["transfers"].push_back({{"digest", transfer.getDigest().cStr()},
+                                     {"bytes_done", transfer.getBytesDone()},
+                                     {"bytes_total", transfer.getBytesTotal()}});
+      }
+      print(json);
+      return {};
+    }
+    std::cout << "shoal-client " << snapshot.getVersion().cStr() << " on " << snapshot.getHostName().cStr()
+              << " (pid " << snapshot.getPid() << ")" << std::endl;
+    if (snapshot.getConnections().size() == 0) {
+      std::cout << "Not attached: shoal-client attach URL" << std::endl;
+    }
+    for (const auto connection : snapshot.getConnections()) {
+      std::cout << connection.getUrl().cStr() << "  " << connection.getState().cStr();
+      if (connection.getReason().size() > 0) std::cout << ": " << connection.getReason().cStr();
+      std::cout << std::endl;
+    }
+    print_row({{"DEVICE", 12}, {"STATE", 9}, {"STAGES", 7}, {"STEPS", 9}, {"ROWS", 9}, {"RESTARTS", 9},
+               {"REASON", 0}});
+    for (const auto device : snapshot.getDevices()) {
+      const auto report = device.getReport();
+      print_row({{report.getInfo().getSelector().cStr(), 12},
+                 {state_text(report.getState()), 9},
+                 {std::to_string(device.getStages()), 7},
+                 {std::to_string(device.getSteps()), 9},
+                 {std::to_string(device.getRows()), 9},
+                 {std::to_string(device.getRestarts()), 9},
+                 {report.getReason().cStr(), 0}});
+    }
+    std::cout << "cache: " << gigabytes(static_cast<double>(snapshot.getCacheBytes())) << " of "
+              << gigabytes(static_cast<double>(snapshot.getCacheBytesMax())) << std::endl;
+    return {};
+  });
+}
+
+}  // namespace shoal::client

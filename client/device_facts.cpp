@@ -1,0 +1,40 @@
+#include "client/device_facts.h"
+
+#include <algorithm>
+
+namespace shoal::client {
+
+Result<std::vector<DeviceFacts>> choose_devices(const std::vector<DeviceFacts>& all,
+                                                const std::vector<std::string>& words) {
+  std::vector<DeviceFacts> chosen;
+  const auto add = [&chosen](const DeviceFacts& device) {
+    const auto same = [&device](const DeviceFacts& other) { return other.id == device.id; };
+    if (std::none_of(chosen.begin(), chosen.end(), same)) chosen.push_back(device);
+  };
+  if (words.empty()) {
+    for (const DeviceFacts& device : all) {
+      if (device.plane != "cpu" && !device.software) add(device);
+    }
+    if (chosen.empty()) {
+      for (const DeviceFacts& device : all) {
+        if (device.plane == "cpu") add(device);
+      }
+    }
+    return chosen;
+  }
+  for (const std::string& word : words) {
+    bool found = false;
+    for (const DeviceFacts& device : all) {
+      if (word != device.id && word != device.selector && word != device.plane) continue;
+      add(device);
+      found = true;
+    }
+    if (found) continue;
+    std::string known;
+    for (const DeviceFacts& device : all) known += (known.empty() ? "" : ", ") + device.selector;
+    return Error{ErrorCode::kNotFound, "no device \"" + word + "\" here; there are: " + known};
+  }
+  return chosen;
+}
+
+}  // namespace shoal::client

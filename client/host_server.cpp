@@ -1,0 +1,232 @@
+#include "client/host_server.h"
+
+#include <algorithm>
+
+#include "base/log.h"
+#include "schema/limits.h"
+#include "schema/transport.h"
+
+namespace shoal::client {
+namespace {
+
+constexpr uint32_t kSilenceMsMin = 1'000, kSilenceMsMax = 86'400'000, kSilenceMsDefault = 600'000;
+
+template <class T>
+T or_throw(Result<T> result) {
+  if (!result.ok()) rpc::throw_error(result.error());
+  return std::move(result).value();
+}
+
+[[noreturn]] void refuse(std::string why) { rpc::throw_error({ErrorCode::kInvalid, std::move(why)}); }
+
+std::vector<ShardFetcher::Wanted> read_shards(capnp::List<rpc::SealedShard>::Reader shards) {
+  if (shards.size() == 0 || shards.size() > limits::kFragmentsMax) {
+    refuse("shards has " + std::to_string(shards.size()) + " entries, not within 1 to " +
+           std::to_string(limits::kFragmentsMax));
+  }
+  std::vector<ShardFetcher::Wanted> wanted;
+  for (const rpc::SealedShard::Reader shard : shards) {
+    const Result<Digest> digest = Digest::from_bytes(rpc::bytes_of(shard.getDigest()));
+    if (!digest.ok()) refuse("shard.digest: " + digest.error().message);
+    const uint64_t bytes = shard.getSealedBytes();
+    if (bytes == 0 || bytes > limits::kShardBytesMax) {
+      refuse("shard.sealedBytes is " + std::to_string(bytes) + ", not within 1 to " +
+             std::to_string(limits::kShardBytesMax));
+    }
+    rpc::require_at_most(shard.getSealedKey().size(), limits::kKeyBytesMax, "shard.sealedKey");
+    wanted.push_back({digest.value(), bytes});
+  }
+  return wanted;
+}
+
+// A worker's stage as the coordinator sees it: counted, and over when its lease is.
+class LeasedStage final : public rpc::Stage::Server {
+ public:
+  LeasedStage(kj::Timer& timer, HostServer::Needs& needs, std::string device_id, uint64_t lease,
+              kj::Duration silence_max, rpc::Stage::Client inner, std::vector<ModelCache::Hold> holds)
+      : timer_(timer),
+        needs_(needs),
+        device_id_(std::move(device_id)),
+        lease_(lease),
+        silence_max_(silence_max),
+        inner_(kj::mv(inner)),
+        holds_(std::move(holds)),
+        last_step_(timer_.now()),
+        watch_(watch_silence().promise().eagerlyEvaluate(nullptr)) {
+    ++needs_.use_of(device_id_).stages;
+    needs_.use_changed();
+  }
+  ~LeasedStage() noexcept(false) {
+    --needs_.use_of(device_id_).stages;
+    log_info("host", "stage_closed", {{"lease", lease_}, {"device", device_id_}});
+    needs_.use_changed();
+  }
+
+  kj::Promise<void> step(StepContext context) override {
+    context.allowCancellation();
+    return run_step(kj::mv(context));
+  }
+
+  kj::Promise<void> shape(ShapeContext context) override {
+    context.allowCancellation();
+    return context.tailCall(inner().shapeRequest(capnp::MessageSize{4, 0}));
+  }
+
+ private:
+  using StepResponse = capnp::Response<rpc::Stage::StepResults>;
+
+  // While a step runs the lease is not silent; its silence begins when the step ends, however it ends.
+  class Running {
+   public:
+    explicit Running(LeasedStage& stage) : stage_(stage) { ++stage_.running_; }
+    ~Running() {
+      --stage_.running_;
+      stage_.last_step_ = stage_.timer_.now();
+    }
+    KJ_DISALLOW_COPY(Running);
+
+   private:
+    LeasedStage& stage_;
+  };
+
+  rpc::Task<void> run_step(StepContext context) {
+    const Running running(*this);
+    const uint32_t rows = context.getParams().getInput().getPositions().size();
+    kj::Promise<StepResponse> asked = ask(context.getParams());
+    context.releaseParams();
+    const StepResponse answer = co_await kj::mv(asked);
+    context.getResults(answer.totalSize()).setOutput(answer.getOutput());
+    DeviceUse& use = needs_.use_of(device_id_);
+    ++use.steps;
+    use.rows += rows;
+    needs_.use_changed();
+  }
+
+  kj::Promise<StepResponse> ask(rpc::Stage::StepParams::Reader params) {
+    auto request = inner().stepRequest(params.totalSize());
+    request.setInput(params.getInput());
+    return request.send();
+  }
+
+  // A coordinator that forgot its stage must not keep the device's memory.
+  rpc::Task<void> watch_silence() {
+    while (true) {
+      const kj::Duration silence = running_ > 0 ? 0 * kj::SECONDS : timer_.now() - last_step_;
+      if (silence >= silence_max_) break;
+      co_await timer_.afterDelay(silence_max_ - silence);
+    }
+    log_warning("host", "lease_silent", {{"lease", lease_}, {"device", device_id_}});
+    inner_ = nullptr;
+    holds_.clear();
+  }
+
+  rpc::Stage::Client inner() {
+    KJ_IF_MAYBE(stage, inner_) { return *stage; }
+    kj::throwFatalException(KJ_EXCEPTION(DISCONNECTED, "the lease is over: no step came for too long"));
+  }
+
+  kj::Timer& timer_;
+  HostServer::Needs& needs_;
+  std::string device_id_;
+  uint64_t lease_;
+  kj::Duration silence_max_;
+  kj::Maybe<rpc::Stage::Client> inner_;
+  std::vector<ModelCache::Hold> holds_;
+  kj::TimePoint last_step_;
+  int running_ = 0;
+  kj::Promise<void> watch_;  // Last: it uses all of the above.
+};
+
+}  // namespace
+
+rpc::Task<void> HostServer::fetch_all(std::vector<ShardFetcher::Wanted> wanted) {
+  std::vector<ModelCache::Hold> holds;  // One of them must not push out another.
+  for (const ShardFetcher::Wanted& shard : wanted) holds.emplace_back(cache_, shard.digest);
+  for (const ShardFetcher::Wanted& shard : wanted) {
+    if (slot_->session == nullptr) {
+      rpc::throw_error({ErrorCode::kUnavailable, "this host is not logged in"});
+    }
+    rpc::HostSession::Client session = KJ_ASSERT_NONNULL(slot_->session);
+    co_await fetcher_.fetch(kj::mv(session), shard);
+  }
+}
+
+rpc::Task<rpc::Stage::Client> HostServer::load(rpc::Worker::Client worker, OpenStageContext context,
+                                               std::vector<ShardFetcher::Wanted> wanted) {
+  auto open = worker.openStageRequest();
+  open.setSpec(context.getParams().getLease().getSpec());
+  auto opened = co_await open.send();
+  rpc::StageLoader::Client loader = opened.getLoader();
+  for (uint32_t index = 0; index < wanted.size(); ++index) {
+    const InputFile file = or_throw(cache_.read(wanted[index].digest));
+    uint64_t done = 0;
+    while (done < wanted[index].size) {
+      const auto size =
+          static_cast<size_t>(std::min<uint64_t>(limits::kChunkBytesMax, wanted[index].size - done));
+      auto request = loader.writeRequest(capnp::MessageSize{size / sizeof(capnp::word) + 16, 0});
+      request.setShard(index);
+      auto bytes = request.initBytes(static_cast<uint32_t>(size));
+      const size_t count = or_throw(file.read_at(
+          done, std::span(reinterpret_cast<std::byte*>(bytes.begin()), bytes.size())));
+      if (count != size) {
+        cache_.discard(wanted[index].digest);
+        rpc::throw_error({ErrorCode::kCorrupt, "shard " + wanted[index].digest.hex() +
+                                                   " was cut short on disk by another program"});
+      }
+      done += size;
+      co_await request.send();  // Resolves when the worker can take more.
+    }
+  }
+  auto finished = co_await loader.finishRequest().send();
+  co_return finished.getStage();
+}
+
+rpc::Task<void> HostServer::open_stage(OpenStageContext context) {
+  const rpc::StageLease::Reader lease = context.getParams().getLease();
+  rpc::require_at_most(lease.getDeviceId().size(), limits::kNameBytesMax, "lease.deviceId");
+  rpc::require_at_most(lease.getModel().size(), limits::kNameBytesMax, "lease.model");
+  const std::vector<ShardFetcher::Wanted> wanted = read_shards(lease.getSpec().getShards());
+  const std::string device_id(lease.getDeviceId().cStr(), lease.getDeviceId().size());
+  rpc::Worker::Client worker = or_throw(needs_.worker_of(device_id));
+  log_info("host", "stage_asked",
+           {{"lease", lease.getLeaseId()}, {"device", device_id}, {"shards", wanted.size()}});
+
+  std::vector<ModelCache::Hold> holds;
+  for (const ShardFetcher::Wanted& shard : wanted) holds.emplace_back(cache_, shard.digest);
+  kj::Maybe<rpc::Stage::Client> stage;
+  for (int attempt = 0; stage == nullptr; ++attempt) {
+    co_await fetch_all(wanted);
+    Error error;
+    try {
+      stage = co_await load(worker, context, wanted);
+    } catch (const kj::Exception& exception) {
+      // A shard that was damaged after it was proved is found by the worker: fetch it anew, once.
+      error = rpc::error_of(exception);
+      if (error.code != ErrorCode::kCorrupt || attempt > 0) throw;
+    }
+    if (stage == nullptr) {
+      log_warning("host", "load_again", {{"cause", error}});
+      for (const ShardFetcher::Wanted& shard : wanted) cache_.doubt(shard.digest);
+    }
+  }
+  const uint32_t silence_ms =
+      lease.getSilenceMaxMs() == 0
+          ? kSilenceMsDefault
+          : std::clamp(lease.getSilenceMaxMs(), kSilenceMsMin, kSilenceMsMax);
+  log_info("host", "stage_opened", {{"lease", lease.getLeaseId()}, {"device", device_id}});
+  context.getResults().setStage(kj::heap<LeasedStage>(timer_, needs_, device_id, lease.getLeaseId(),
+                                                      silence_ms * kj::MILLISECONDS,
+                                                      kj::mv(KJ_ASSERT_NONNULL(stage)), std::move(holds)));
+}
+
+kj::Promise<void> HostServer::openStage(OpenStageContext context) {
+  context.allowCancellation();
+  return open_stage(context);
+}
+
+kj::Promise<void> HostServer::fetchShards(FetchShardsContext context) {
+  context.allowCancellation();
+  return fetch_all(read_shards(context.getParams().getShards()));
+}
+
+}  // namespace shoal::client

@@ -1,0 +1,135 @@
+#include "client/shard_fetcher.h"
+
+#include <deque>
+
+#include "base/log.h"
+#include "schema/limits.h"
+#include "schema/task.h"
+#include "schema/transport.h"
+
+namespace shoal::client {
+namespace {
+
+constexpr size_t kChunksInFlight = 4;
+
+using ReadResponse = capnp::Response<rpc::HostSession::ReadShardResults>;
+
+template <class T>
+T or_throw(Result<T> result) {
+  if (!result.ok()) rpc::throw_error(result.error());
+  if constexpr (!std::is_void_v<T>) return std::move(result).value();
+}
+
+kj::Promise<ReadResponse> ask(rpc::HostSession::Client& session, const Digest& digest, uint64_t offset,
+                              uint32_t length) {
+  auto request = session.readShardRequest();
+  request.setDigest(rpc::kj_bytes(digest.bytes));
+  request.setOffset(offset);
+  request.setLength(length);
+  return request.send();
+}
+
+}  // namespace
+
+// Has the shard to itself until its end, which is also that of a cancelled fetch.
+class ShardFetcher::Turn {
+ public:
+  Turn(ShardFetcher& fetcher, const Wanted& wanted) : fetcher_(fetcher), digest_(wanted.digest) {
+    fetcher_.busy_[digest_].total = wanted.size;
+  }
+  ~Turn() {
+    auto node = fetcher_.busy_.extract(digest_);
+    for (auto& fulfiller : node.mapped().waiting) fulfiller->fulfill();
+  }
+  KJ_DISALLOW_COPY(Turn);
+  uint64_t& progress() { return fetcher_.busy_.at(digest_).done; }
+
+ private:
+  ShardFetcher& fetcher_;
+  Digest digest_;
+};
+
+// A turn of the loop in between: only a timer makes kj look at its sockets too.
+kj::Promise<void> ShardFetcher::breathe() { return timer_.afterDelay(0 * kj::NANOSECONDS); }
+
+// False: what arrived was not the shard, and nothing of it was kept.
+rpc::Task<bool> ShardFetcher::download(rpc::HostSession::Client session, Wanted wanted,
+                                       uint64_t& progress) {
+  ModelCache::Download download = or_throw(cache_.download(wanted.digest, wanted.size));
+  while (!or_throw(download.catch_up())) co_await breathe();
+  progress = download.have();
+
+  struct Chunk {
+    uint32_t length;
+    kj::Promise<ReadResponse> answer;
+  };
+  std::deque<Chunk> in_flight;
+  uint64_t asked = download.have();
+  while (download.have() < wanted.size) {
+    while (in_flight.size() < kChunksInFlight && asked < wanted.size) {
+      const auto length =
+          static_cast<uint32_t>(std::min<uint64_t>(limits::kChunkBytesMax, wanted.size - asked));
+      in_flight.push_back({length, ask(session, wanted.digest, asked, length)});
+      asked += length;
+    }
+    Chunk chunk = kj::mv(in_flight.front());
+    in_flight.pop_front();
+    const ReadResponse answer = co_await kj::mv(chunk.answer);
+    if (answer.getBytes().size() != chunk.length) {
+      rpc::throw_error({ErrorCode::kCorrupt,
+                        "the coordinator sent " + std::to_string(answer.getBytes().size()) + " instead of " +
+                            std::to_string(chunk.length) + " bytes of shard " + wanted.digest.hex()});
+    }
+    or_throw(download.append(rpc::bytes_of(answer.getBytes())));
+    progress = download.have();
+  }
+  const Result<void> finished = download.finish();
+  if (finished.ok()) co_return true;
+  if (finished.error().code != ErrorCode::kCorrupt) rpc::throw_error(finished.error());
+  log_warning("fetch", "wrong_content", {{"shard", wanted.digest.hex()}});
+  co_return false;
+}
+
+// False: it was damaged, and is gone.
+rpc::Task<bool> ShardFetcher::prove(Digest digest) {
+  Result<ModelCache::Proof> proof = cache_.prove(digest);
+  while (proof.ok()) {
+    const Result<bool> step = proof.value().step();
+    if (step.ok() && step.value()) co_return true;
+    if (!step.ok()) proof = step.error();
+    co_await breathe();
+  }
+  if (proof.error().code != ErrorCode::kCorrupt) rpc::throw_error(proof.error());
+  co_return false;
+}
+
+rpc::Task<void> ShardFetcher::fetch(rpc::HostSession::Client session, Wanted wanted) {
+  while (true) {
+    const auto busy = busy_.find(wanted.digest);
+    if (busy == busy_.end()) break;
+    auto pair = kj::newPromiseAndFulfiller<void>();
+    busy->second.waiting.push_back(kj::mv(pair.fulfiller));
+    co_await kj::mv(pair.promise);
+  }
+  if (cache_.proved(wanted.digest)) co_return;
+  Turn turn(*this, wanted);
+
+  if (cache_.has(wanted.digest) && co_await prove(wanted.digest)) co_return;
+  // A part that an earlier crash damaged shows at its end only: then once more, from the start.
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    if (co_await download(session, wanted, turn.progress())) {
+      log_info("fetch", "fetched", {{"shard", wanted.digest.hex()}, {"bytes", wanted.size}});
+      co_return;
+    }
+  }
+  rpc::throw_error({ErrorCode::kCorrupt,
+                    "shard " + wanted.digest.hex() + " arrived twice with another content"});
+}
+
+std::vector<ShardFetcher::Transfer> ShardFetcher::transfers() const {
+  std::vector<Transfer> all;
+  for (const auto& [digest, busy] : busy_) all.push_back({digest, busy.done, busy.total});
+  return all;
+}
+
+}  // namespace shoal::client

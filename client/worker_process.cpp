@@ -1,0 +1,203 @@
+#include "client/worker_process.h"
+
+#include <nlohmann/json.hpp>
+
+#include "base/log.h"
+#include "base/secrets.h"
+#include "client/device_wire.h"
+
+namespace shoal::client {
+namespace {
+
+constexpr int kFailuresUntilFailed = 5;
+constexpr kj::Duration kLastBreath = 500 * kj::MILLISECONDS;  // From a closed pipe to the exit code.
+constexpr kj::Duration kStopMax = 1 * kj::SECONDS;
+constexpr kj::Duration kListMax = 30 * kj::SECONDS;
+constexpr uint64_t kListBytesMax = 1 << 20;
+
+std::string seconds_text(kj::Duration duration) {
+  return std::to_string(duration / kj::MILLISECONDS) + " ms";
+}
+
+kj::Own<kj::UnixEventPort::FdObserver> observe_exit(Loop loop, const ChildProcess& child) {
+  return kj::heap<kj::UnixEventPort::FdObserver>(loop.io.unixEventPort, child.pidfd(),
+                                                 kj::UnixEventPort::FdObserver::OBSERVE_READ);
+}
+
+template <class T>
+T or_throw(Result<T> result) {
+  if (!result.ok()) rpc::throw_error(result.error());
+  return std::move(result).value();
+}
+
+kj::Own<kj::AsyncIoStream> stream_of(Loop loop, OwnedFd fd) {
+  return loop.io.lowLevelProvider->wrapSocketFd(
+      fd.release(), kj::LowLevelAsyncIoProvider::TAKE_OWNERSHIP |
+                        kj::LowLevelAsyncIoProvider::ALREADY_CLOEXEC);
+}
+
+}  // namespace
+
+WorkerProcess::WorkerProcess(Loop loop, const Clock& clock, Random& random, Needs& needs,
+                             WorkerOptions options)
+    : loop_(loop),
+      clock_(clock),
+      needs_(needs),
+      options_(std::move(options)),
+      back_off_(options_.back_off_first, options_.back_off_most, random),
+      reason_("its worker is starting"),
+      life_(keep_alive().promise().eagerlyEvaluate([](kj::Exception&& exception) {
+        log_error("worker", "gave_up", {{"cause", exception.getDescription().cStr()}});
+      })) {}
+
+WorkerProcess::~WorkerProcess() {
+  life_ = nullptr;
+  drop_connection();
+}
+
+kj::Maybe<rpc::Worker::Client> WorkerProcess::client() {
+  if (state_ != State::kReady) return nullptr;
+  return client_;
+}
+
+void WorkerProcess::set_state(State state, std::string reason) {
+  state_ = state;
+  reason_ = std::move(reason);
+  needs_.worker_changed(*this);
+}
+
+void WorkerProcess::drop_connection() {
+  client_ = nullptr;
+  public_key_.clear();
+  connection_ = nullptr;
+  exit_observer_ = nullptr;
+}
+
+rpc::Task<void> WorkerProcess::keep_alive() {
+  // Not inside the constructor: what needs us is not built yet.
+  co_await kj::evalLater([] {});
+  while (true) {
+    const Millis started = clock_.now_monotonic();
+    std::string cause;
+    try {
+      cause = co_await live_once();
+    } catch (const kj::Exception& exception) {
+      cause = rpc::error_of(exception).message;
+    }
+    drop_connection();
+    if (child_) {
+      // A pipe breaks a moment before its process can be reaped; how it ended says more.
+      exit_observer_ = observe_exit(loop_, *child_);
+      try {
+        cause = co_await loop_.timer.timeoutAfter(kLastBreath, child_ended().promise());
+      } catch (const kj::Exception&) {
+        // It lives on: the cause stays what it was.
+      }
+      drop_connection();
+      child_.reset();  // Kills it.
+    }
+    if (clock_.now_monotonic() - started >= options_.stays_up) back_off_.reset();
+    const Millis wait = back_off_.next();
+    ++restarts_;
+    log_warning("worker", "ended",
+                {{"device", facts_.id}, {"cause", cause}, {"restart_in_ms", wait}});
+    set_state(back_off_.failures() >= kFailuresUntilFailed ? State::kFailed : State::kStarting, cause);
+    co_await loop_.timer.afterDelay(wait.count * kj::MILLISECONDS);
+  }
+}
+
+rpc::Task<std::string> WorkerProcess::live_once() {
+  auto [ours, theirs] = or_throw(make_socket_pair());
+  ChildOptions child;
+  child.argv = options_.argv;
+  child.argv.insert(child.argv.end(), {"--rpc-fd", std::to_string(kChildChannelFd)});
+  child.channel = std::move(theirs);
+  child_ = or_throw(ChildProcess::spawn(std::move(child)));
+  exit_observer_ = observe_exit(loop_, *child_);
+  connection_ = kj::heap<rpc::Connection>(stream_of(loop_, std::move(ours)), /*is_server=*/false, nullptr);
+  auto client = connection_->bootstrap().castAs<rpc::Worker>();
+  co_return co_await child_ended()
+      .promise()
+      .exclusiveJoin(watch_pings(client))
+      .exclusiveJoin(become_ready(client));
+}
+
+rpc::Task<std::string> WorkerProcess::child_ended() {
+  co_await exit_observer_->whenBecomesReadable();
+  const std::optional<ChildExit> exit = child_->try_wait();
+  co_return "its worker ended with " + (exit ? exit->text() : "an unknown status");
+}
+
+rpc::Task<bool> WorkerProcess::answers(rpc::Worker::Client client, kj::Duration limit) {
+  kj::Promise<bool> answered = client.pingRequest().send().then([](auto&&) { return true; });
+  kj::Promise<bool> over = loop_.timer.afterDelay(limit).then([] { return false; });
+  co_return co_await answered.exclusiveJoin(kj::mv(over));
+}
+
+rpc::Task<std::string> WorkerProcess::watch_pings(rpc::Worker::Client client) {
+  while (true) {
+    co_await loop_.timer.afterDelay(options_.ping_each);
+    if (co_await answers(client, options_.hang_max)) continue;
+    // This process itself may have been stopped meanwhile, with the answer waiting: so ask again.
+    if (co_await answers(client, options_.ping_each)) continue;
+    co_return "its worker gave no sign of life for " + seconds_text(options_.hang_max);
+  }
+}
+
+rpc::Task<std::string> WorkerProcess::become_ready(rpc::Worker::Client client) {
+  {
+    kj::Promise<capnp::Response<rpc::Worker::DescribeResults>> described = client.describeRequest().send();
+    const auto answer = co_await loop_.timer.timeoutAfter(options_.start_max, kj::mv(described));
+    facts_ = read_facts(answer.getDevice());
+    const ByteSpan key = rpc::bytes_of(answer.getPublicKey());
+    if (key.size() != sizeof(BoxPublicKey::bytes)) {
+      rpc::throw_error({ErrorCode::kCorrupt, "its worker gave a public key of a wrong size"});
+    }
+    public_key_ = to_vector(key);
+  }
+  co_await needs_.prepare(*this, client, facts_);
+  client_ = kj::mv(client);
+  log_info("worker", "ready", {{"device", facts_.id}, {"pid", pid()}});
+  set_state(State::kReady, "");
+  co_await kj::Promise<void>(kj::NEVER_DONE);
+  co_return "";
+}
+
+kj::Promise<void> WorkerProcess::stop() {
+  life_ = nullptr;
+  drop_connection();
+  return [](WorkerProcess& self) -> rpc::Task<void> {
+    if (!self.child_) co_return;
+    self.exit_observer_ = observe_exit(self.loop_, *self.child_);
+    kj::Promise<void> late = self.loop_.timer.afterDelay(kStopMax);
+    co_await self.child_ended().promise().ignoreResult().exclusiveJoin(kj::mv(late));
+    self.exit_observer_ = nullptr;
+    self.child_.reset();
+  }(*this);
+}
+
+rpc::Task<std::vector<DeviceFacts>> list_devices(Loop loop, std::string program) {
+  auto [ours, theirs] = or_throw(make_socket_pair());
+  ChildOptions options;
+  options.argv = {program, "--list"};
+  options.stdout_fd = theirs.get();
+  ChildProcess child = or_throw(ChildProcess::spawn(std::move(options)));
+  theirs.reset();
+  auto stream = stream_of(loop, std::move(ours));
+  kj::Promise<kj::String> answer = stream->readAllText(kListBytesMax);
+  const kj::String text = co_await loop.timer.timeoutAfter(kListMax, kj::mv(answer));
+  std::vector<DeviceFacts> devices;
+  try {
+    for (const nlohmann::json& entry : nlohmann::json::parse(text.cStr())) {
+      devices.push_back({entry.at("id"), entry.at("selector"), entry.at("plane"), entry.at("name"),
+                         entry.at("driver"), entry.at("memory_bytes"), entry.at("software")});
+    }
+  } catch (const nlohmann::json::exception&) {
+    const std::optional<ChildExit> exit = child.wait(Millis{1'000});
+    rpc::throw_error({ErrorCode::kUnavailable,
+                      program + " did not list its devices" + (exit ? ": " + exit->text() : "")});
+  }
+  co_return kj::mv(devices);
+}
+
+}  // namespace shoal::client
