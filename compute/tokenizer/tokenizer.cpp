@@ -1,0 +1,346 @@
+#include "compute/tokenizer/tokenizer.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/check.h"
+#include "compute/tokenizer/definition.h"
+#include "compute/tokenizer/split.h"
+#include "compute/tokenizer/unicode.h"
+
+namespace shoal {
+namespace {
+
+std::string replace_all(std::string_view text, const NormalizeStep& step) {
+  std::string out;
+  size_t at = 0;
+  for (size_t found; (found = text.find(step.pattern, at)) != std::string_view::npos;) {
+    out.append(text.substr(at, found - at)).append(step.content);
+    at = found + step.pattern.size();
+  }
+  return out.append(text.substr(at));
+}
+
+std::string normalize(std::string text, const std::vector<NormalizeStep>& steps) {
+  for (const NormalizeStep& step : steps) {
+    if (!step.pattern.empty()) {
+      text = replace_all(text, step);
+    } else if (!text.empty()) {
+      text.insert(0, step.content);
+    }
+  }
+  return text;
+}
+
+// Finds tokens that are taken out of a text before words are made: the leftmost, among those the
+// longest. A tree by bytes, so a place in the text costs at most the length of the longest token.
+class TokenTree {
+ public:
+  void add(std::string_view text, int32_t id, bool special) {
+    uint32_t node = 0;
+    for (const char c : text) {
+      const auto [edge, fresh] = edges_.try_emplace(key(node, c), static_cast<uint32_t>(ends_.size()));
+      if (fresh) ends_.push_back({});
+      node = edge->second;
+    }
+    begins_[static_cast<uint8_t>(text.front())] = true;
+    ends_[node] = {id, special};
+  }
+
+  struct Hit {
+    int32_t id = kNoToken;
+    size_t size = 0;
+  };
+
+  // The longest token at the start of `text`.
+  Hit longest(std::string_view text, bool with_special) const {
+    Hit hit;
+    if (!begins_[static_cast<uint8_t>(text.front())]) return hit;
+    uint32_t node = 0;
+    for (size_t i = 0; i < text.size(); ++i) {
+      const auto edge = edges_.find(key(node, text[i]));
+      if (edge == edges_.end()) break;
+      node = edge->second;
+      const End& end = ends_[node];
+      if (end.id != kNoToken && (with_special || !end.special)) hit = {end.id, i + 1};
+    }
+    return hit;
+  }
+
+ private:
+  static uint64_t key(uint32_t node, char c) {
+    return (uint64_t{node} << 8) | static_cast<uint8_t>(c);
+  }
+
+  struct End {
+    int32_t id = kNoToken;
+    bool special = false;
+  };
+  std::unordered_map<uint64_t, uint32_t> edges_;
+  std::vector<End> ends_{End{}};
+  std::array<bool, 256> begins_{};
+};
+
+size_t white_space_before(std::string_view text, size_t at, size_t from) {
+  while (at > from) {
+    size_t begin = at - 1;
+    while (begin > from && (static_cast<uint8_t>(text[begin]) & 0xC0) == 0x80) --begin;
+    if (!is_white_space(next_utf8(text.substr(begin)).code_point)) break;
+    at = begin;
+  }
+  return at;
+}
+
+size_t white_space_after(std::string_view text, size_t at) {
+  while (at < text.size()) {
+    const Utf8Step step = next_utf8(text.substr(at));
+    if (!is_white_space(step.code_point)) break;
+    at += step.size;
+  }
+  return at;
+}
+
+}  // namespace
+
+struct Tokenizer::Data {
+  TokenizerDefinition definition;
+  TextTable texts;                 // Views into the definition's texts.
+  std::vector<std::string> bytes;  // What each token stands for.
+  std::vector<float> scores;
+  std::array<int32_t, 256> byte_ids{};
+  TokenTree raw_tokens;            // Found in the text as it comes,
+  TokenTree normalized_tokens;     // and in the normalized text.
+
+  explicit Data(TokenizerDefinition from);
+  // `texts` points into `definition`.
+  Data(const Data&) = delete;
+  Data& operator=(const Data&) = delete;
+
+  std::string bytes_of(const TokenDefinition& token) const;
+  void encode_word(std::string_view word, std::vector<int32_t>& out, MergeWork& work) const;
+  template <class Text, class Token>
+  void take_tokens(std::string_view text, const TokenTree& tree, bool with_special, const Text& on_text,
+                   const Token& on_token) const;
+};
+
+Tokenizer::Data::Data(TokenizerDefinition from) : definition(std::move(from)) {
+  byte_ids.fill(kNoToken);
+  const size_t count = definition.tokens.size();
+  bytes.reserve(count);
+  scores.reserve(count);
+  for (size_t i = 0; i < count; ++i) {
+    const TokenDefinition& token = definition.tokens[i];
+    const int32_t id = static_cast<int32_t>(i);
+    if (token.joins && !token.text.empty()) texts.emplace(token.text, id);
+    if (token.kind == TokenKind::kByte) byte_ids[token.byte] = id;
+    if (token.kind == TokenKind::kAdded || token.kind == TokenKind::kSpecial) {
+      const std::string text =
+          token.normalized ? normalize(token.text, definition.normalize) : token.text;
+      if (!text.empty()) {
+        (token.normalized ? normalized_tokens : raw_tokens)
+            .add(text, id, token.kind == TokenKind::kSpecial);
+      }
+    }
+    bytes.push_back(bytes_of(token));
+    scores.push_back(token.score);
+  }
+}
+
+std::string Tokenizer::Data::bytes_of(const TokenDefinition& token) const {
+  if (token.kind == TokenKind::kByte) return std::string(1, static_cast<char>(token.byte));
+  if (token.kind == TokenKind::kAdded || token.kind == TokenKind::kSpecial) return token.text;
+  if (!definition.byte_level) {
+    std::string text = token.text;
+    for (const NormalizeStep& step : definition.decode_replace) text = replace_all(text, step);
+    return text;
+  }
+  std::string out;
+  for (std::string_view rest = token.text; !rest.empty();) {
+    const Utf8Step step = next_utf8(rest);
+    const auto byte = byte_of_symbol(step.code_point);
+    if (!byte) return token.text;  // Spelled as it is, like an added token.
+    out.push_back(static_cast<char>(*byte));
+    rest.remove_prefix(step.size);
+  }
+  return out;
+}
+
+void Tokenizer::Data::encode_word(std::string_view word, std::vector<int32_t>& out,
+                                  MergeWork& work) const {
+  if (definition.ignore_merges) {
+    if (const auto whole = texts.find(word); whole != texts.end()) {
+      out.push_back(whole->second);
+      return;
+    }
+  }
+  // One symbol for each character. By rank, a character that is no token falls to bytes at once; by
+  // score, it may still become part of one.
+  std::vector<Symbol> symbols;
+  symbols.reserve(word.size());
+  const auto fall_back = [&](uint32_t begin, uint32_t size, const auto& push) {
+    bool all = definition.byte_fallback;
+    for (uint32_t i = 0; i < size && all; ++i) {
+      all = byte_ids[static_cast<uint8_t>(word[begin + i])] != kNoToken;
+    }
+    if (all) {
+      for (uint32_t i = 0; i < size; ++i) {
+        push(begin + i, 1u, byte_ids[static_cast<uint8_t>(word[begin + i])]);
+      }
+    } else if (definition.unknown) {
+      push(begin, size, *definition.unknown);
+    }
+    // Without a token for unknown text the character is dropped, as Hugging Face's library does.
+  };
+  const auto push_symbol = [&](uint32_t begin, uint32_t size, int32_t id) {
+    const bool fuses = definition.fuse_unknown && id == definition.unknown && !symbols.empty() &&
+                       symbols.back().id == id;
+    if (fuses) {
+      symbols.back().size += size;
+    } else {
+      symbols.push_back({begin, size, id});
+    }
+  };
+  for (uint32_t at = 0; at < word.size();) {
+    const uint32_t size = next_utf8(word.substr(at)).size;
+    const auto token = texts.find(word.substr(at, size));
+    if (token != texts.end()) {
+      symbols.push_back({at, size, token->second});
+    } else if (definition.by_score) {
+      symbols.push_back({at, size, kNoToken});
+    } else {
+      fall_back(at, size, push_symbol);
+    }
+    at += size;
+  }
+  if (definition.by_score) {
+    merge_by_score(symbols, word, texts, scores, definition.token_bytes_max, work);
+  } else {
+    merge_by_rank(symbols, definition.merges, work);
+  }
+  for (const Symbol& symbol : symbols) {
+    if (symbol.id != kNoToken) {
+      out.push_back(symbol.id);
+    } else {
+      fall_back(symbol.begin, symbol.size, [&](uint32_t, uint32_t, int32_t id) { out.push_back(id); });
+    }
+  }
+}
+
+// Hands on the tokens of `tree` in `text` and the text between them.
+template <class Text, class Token>
+void Tokenizer::Data::take_tokens(std::string_view text, const TokenTree& tree, bool with_special,
+                                  const Text& on_text, const Token& on_token) const {
+  size_t done = 0;
+  for (size_t at = 0; at < text.size();) {
+    const TokenTree::Hit hit = tree.longest(text.substr(at), with_special);
+    if (hit.id == kNoToken) {
+      at += 1;
+      continue;
+    }
+    const TokenDefinition& token = definition.tokens[static_cast<size_t>(hit.id)];
+    const size_t begin = token.strip_left ? white_space_before(text, at, done) : at;
+    const size_t end =
+        token.strip_right ? white_space_after(text, at + hit.size) : at + hit.size;
+    if (begin > done) on_text(text.substr(done, begin - done), done == 0);
+    on_token(hit.id);
+    at = done = end;
+  }
+  if (done < text.size()) on_text(text.substr(done), done == 0);
+}
+
+Result<Tokenizer> Tokenizer::from_definition(std::string_view json) {
+  SHOAL_TRY_ASSIGN(definition, read_tokenizer_definition(json));
+  return Tokenizer(std::make_shared<const Data>(std::move(definition)));
+}
+
+std::vector<int32_t> Tokenizer::encode(std::string_view text, bool add_bos, bool parse_special,
+                                       MergeWork* work) const {
+  const Data& data = *data_;
+  MergeWork unasked;
+  MergeWork& counted = work != nullptr ? *work : unasked;
+  const std::string valid = valid_utf8(text);
+  SHOAL_CHECK(valid.size() < (size_t{1} << 24));  // Callers bound a prompt far below this.
+
+  std::vector<int32_t> ids;
+  if (add_bos && data.definition.bos) ids.push_back(*data.definition.bos);
+  const auto on_token = [&](int32_t id) { ids.push_back(id); };
+  const auto on_raw = [&](std::string_view raw, bool raw_at_start) {
+    const std::string normal = normalize(std::string(raw), data.definition.normalize);
+    data.take_tokens(normal, data.normalized_tokens, parse_special,
+                     [&](std::string_view piece, bool at_start) {
+                       Word whole{std::string(piece), raw_at_start && at_start};
+                       for (const Word& word : split_words(std::move(whole), data.definition.split)) {
+                         data.encode_word(word.text, ids, counted);
+                       }
+                     },
+                     on_token);
+  };
+  data.take_tokens(valid, data.raw_tokens, parse_special, on_raw, on_token);
+  return ids;
+}
+
+std::string Tokenizer::decode(std::span<const int32_t> ids) const {
+  Detokenizer detokenizer(*this);
+  std::string text;
+  for (const int32_t id : ids) text += detokenizer.push(id);
+  return text += detokenizer.finish();
+}
+
+int32_t Tokenizer::vocabulary() const { return static_cast<int32_t>(data_->bytes.size()); }
+std::optional<int32_t> Tokenizer::bos() const { return data_->definition.bos; }
+bool Tokenizer::adds_bos() const { return data_->definition.adds_bos; }
+const std::vector<int32_t>& Tokenizer::eos_ids() const { return data_->definition.eos; }
+
+bool Tokenizer::is_eos(int32_t id) const {
+  return std::binary_search(eos_ids().begin(), eos_ids().end(), id);
+}
+
+bool Tokenizer::is_special(int32_t id) const {
+  return id >= 0 && id < vocabulary() &&
+         data_->definition.tokens[static_cast<size_t>(id)].kind == TokenKind::kSpecial;
+}
+
+std::string_view Tokenizer::token_text(int32_t id) const {
+  if (id < 0 || id >= vocabulary()) return {};
+  return data_->bytes[static_cast<size_t>(id)];
+}
+
+Detokenizer::Detokenizer(Tokenizer tokenizer, Begin begin, bool show_special)
+    : tokenizer_(std::move(tokenizer)), begin_(begin), show_special_(show_special) {
+  strip_left_ = begin == Begin::kText ? tokenizer_.data_->definition.decode_strip_spaces : 0;
+}
+
+std::string Detokenizer::push(int32_t id) {
+  if (!show_special_ && tokenizer_.is_special(id)) return {};
+  std::string_view bytes = tokenizer_.token_text(id);
+  while (strip_left_ > 0 && !bytes.empty()) {
+    if (bytes.front() != ' ') {
+      strip_left_ = 0;
+      break;
+    }
+    bytes.remove_prefix(1);
+    strip_left_ -= 1;
+  }
+  waiting_ += bytes;
+
+  std::string out;
+  std::string_view rest = waiting_;
+  while (!rest.empty()) {
+    const Utf8Step step = next_utf8(rest);
+    if (step.kind == Utf8Kind::kUnfinished) break;
+    out.append(step.kind == Utf8Kind::kValid ? rest.substr(0, step.size) : kReplacementCharacter);
+    rest.remove_prefix(step.size);
+  }
+  waiting_ = std::string(rest);
+  return out;
+}
+
+std::string Detokenizer::finish() {
+  // At most one character is unfinished.
+  std::string out = waiting_.empty() ? std::string() : std::string(kReplacementCharacter);
+  waiting_.clear();
+  if (begin_ == Begin::kText) strip_left_ = tokenizer_.data_->definition.decode_strip_spaces;
+  return out;
+}
+
+}  // namespace shoal

@@ -1,0 +1,114 @@
+#include "compute/tokenizer/unicode.h"
+
+#include <array>
+
+#include "base/check.h"
+
+namespace shoal {
+namespace {
+
+constexpr bool stands_for_itself(uint32_t byte) {
+  return (byte >= 33 && byte <= 126) || (byte >= 161 && byte <= 172) || (byte >= 174 && byte <= 255);
+}
+
+struct ByteAlphabet {
+  std::array<uint16_t, 256> symbol{};
+  std::array<int16_t, 256 + 68> byte{};  // By code point; -1 for none.
+};
+
+constexpr ByteAlphabet make_alphabet() {
+  ByteAlphabet alphabet;
+  for (int16_t& byte : alphabet.byte) byte = -1;
+  uint16_t next = 256;
+  for (uint32_t byte = 0; byte < 256; ++byte) {
+    const uint16_t symbol = stands_for_itself(byte) ? static_cast<uint16_t>(byte) : next++;
+    alphabet.symbol[byte] = symbol;
+    alphabet.byte[symbol] = static_cast<int16_t>(byte);
+  }
+  return alphabet;
+}
+
+constexpr ByteAlphabet kAlphabet = make_alphabet();
+
+}  // namespace
+
+Utf8Step next_utf8(std::string_view text) {
+  SHOAL_CHECK(!text.empty());
+  const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
+  const uint32_t lead = byte(0);
+  if (lead < 0x80) return {Utf8Kind::kValid, 1, lead};
+
+  uint32_t size = 0;
+  uint32_t code_point = 0;
+  // The second byte's range excludes overlong forms, surrogates and what lies beyond U+10FFFF.
+  uint32_t low = 0x80, high = 0xBF;
+  if (lead >= 0xC2 && lead <= 0xDF) {
+    size = 2;
+    code_point = lead & 0x1F;
+  } else if (lead >= 0xE0 && lead <= 0xEF) {
+    size = 3;
+    code_point = lead & 0x0F;
+    if (lead == 0xE0) low = 0xA0;
+    if (lead == 0xED) high = 0x9F;
+  } else if (lead >= 0xF0 && lead <= 0xF4) {
+    size = 4;
+    code_point = lead & 0x07;
+    if (lead == 0xF0) low = 0x90;
+    if (lead == 0xF4) high = 0x8F;
+  } else {
+    return {Utf8Kind::kInvalid, 1, 0};
+  }
+  for (uint32_t i = 1; i < size; ++i) {
+    if (i == text.size()) return {Utf8Kind::kUnfinished, i, 0};
+    if (byte(i) < low || byte(i) > high) return {Utf8Kind::kInvalid, i, 0};
+    code_point = (code_point << 6) | (byte(i) & 0x3Fu);
+    low = 0x80;
+    high = 0xBF;
+  }
+  return {Utf8Kind::kValid, size, code_point};
+}
+
+void append_utf8(std::string& out, uint32_t c) {
+  const auto put = [&](uint32_t byte) { out.push_back(static_cast<char>(byte)); };
+  if (c < 0x80) {
+    put(c);
+  } else if (c < 0x800) {
+    put(0xC0 | (c >> 6));
+    put(0x80 | (c & 0x3F));
+  } else if (c < 0x10000) {
+    put(0xE0 | (c >> 12));
+    put(0x80 | ((c >> 6) & 0x3F));
+    put(0x80 | (c & 0x3F));
+  } else {
+    put(0xF0 | (c >> 18));
+    put(0x80 | ((c >> 12) & 0x3F));
+    put(0x80 | ((c >> 6) & 0x3F));
+    put(0x80 | (c & 0x3F));
+  }
+}
+
+std::string valid_utf8(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  while (!text.empty()) {
+    const Utf8Step step = next_utf8(text);
+    out.append(step.kind == Utf8Kind::kValid ? text.substr(0, step.size) : kReplacementCharacter);
+    text.remove_prefix(step.size);
+  }
+  return out;
+}
+
+bool is_white_space(uint32_t c) {
+  return (c >= 0x09 && c <= 0x0D) || c == 0x20 || c == 0x85 || c == 0xA0 || c == 0x1680 ||
+         (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F ||
+         c == 0x3000;
+}
+
+void append_byte_symbol(std::string& out, uint8_t byte) { append_utf8(out, kAlphabet.symbol[byte]); }
+
+std::optional<uint8_t> byte_of_symbol(uint32_t code_point) {
+  if (code_point >= kAlphabet.byte.size() || kAlphabet.byte[code_point] < 0) return std::nullopt;
+  return static_cast<uint8_t>(kAlphabet.byte[code_point]);
+}
+
+}  // namespace shoal

@@ -1,0 +1,404 @@
+// Goal: a stage's result depends on weights and inputs alone. Method: a small random model with each
+// type of weight; the same tokens through any number of threads, steps of any size, two sequences in
+// one step or alone, any cut into two stages, must give the same bits. And what a stage refuses.
+
+#include <QtTest>
+
+#include <numeric>
+
+#include "compute/backends/cpu/cpu_backend.h"
+#include "compute/compute.h"
+#include "compute/sample_model.h"
+
+using namespace shoal;
+using namespace shoal::compute;
+
+namespace {
+
+constexpr int64_t kContextPositions = 80;
+constexpr int kTokens = 70;  // Past two chunks of attention.
+
+std::vector<int32_t> tokens_of(int seed) {
+  std::vector<int32_t> tokens;
+  for (int i = 0; i < kTokens; ++i) tokens.push_back((i * i * 7 + i * seed + seed) % 50);
+  return tokens;
+}
+
+std::unique_ptr<Device> open_cpu(int threads, bool simd = true) {
+  auto device = make_cpu_backend({.simd = simd})->open("cpu", threads);
+  return device.ok() ? std::move(device).value() : nullptr;
+}
+
+// A chain of stages on devices of their own, fed with tokens of one sequence in steps of `step` rows.
+// Returns all logits and, if asked, every fragment's outputs, row by row.
+struct Run {
+  std::vector<float> logits;
+  std::vector<std::vector<float>> fragments;
+};
+
+class Chain {
+ public:
+  Chain(std::span<const Fragment> fragments, std::vector<size_t> cuts, int threads, bool simd = true) {
+    cuts.push_back(fragments.size());
+    size_t begin = 0;
+    for (const size_t end : cuts) {
+      devices_.push_back(open_cpu(threads, simd));
+      auto stage = Stage::open(*devices_.back(), fragments.subspan(begin, end - begin),
+                               {.context = kContextPositions, .sequences = 2, .rows_max = 2 * kTokens});
+      if (!stage.ok()) {
+        error_ = stage.error().message;
+        return;
+      }
+      stages_.push_back(std::move(stage).value());
+      begin = end;
+    }
+  }
+
+  const std::string& error() const { return error_; }
+
+  // All rows' logits. Empty after an error.
+  std::vector<float> step(std::span<const RowInfo> rows, std::span<const int32_t> tokens, Run* taps = nullptr) {
+    std::vector<uint32_t> all(rows.size());
+    std::iota(all.begin(), all.end(), 0u);
+    std::vector<float> values;
+    size_t fragment_base = 0;
+    for (auto& stage : stages_) {
+      StepInput input{.rows = rows};
+      if (stage->shape().begins_with_tokens) input.tokens = tokens;
+      else input.hidden = values;
+      if (stage->shape().ends_with_logits) input.output_rows = all;
+      size_t seen = 0;
+      const Stage::FragmentTap tap = [&](size_t fragment, std::span<const float> output) {
+        seen = std::max(seen, fragment + 1);
+        if (taps->fragments.size() <= fragment_base + fragment) taps->fragments.resize(fragment_base + fragment + 1);
+        auto& all_outputs = taps->fragments[fragment_base + fragment];
+        all_outputs.insert(all_outputs.end(), output.begin(), output.end());
+      };
+      auto result = stage->step(input, taps != nullptr ? &tap : nullptr);
+      if (!result.ok()) {
+        error_ = result.error().message;
+        return {};
+      }
+      values = std::move(result).value();
+      fragment_base += seen;
+    }
+    return values;
+  }
+
+  Run run(int seed, size_t step_rows, bool taps = false, uint32_t sequence = 0) {
+    Run run;
+    const std::vector<int32_t> tokens = tokens_of(seed);
+    for (size_t at = 0; at < tokens.size(); at += step_rows) {
+      const size_t count = std::min(step_rows, tokens.size() - at);
+      std::vector<RowInfo> rows;
+      for (size_t i = 0; i < count; ++i) rows.push_back({sequence, static_cast<uint32_t>(at + i)});
+      const auto logits = step(rows, std::span(tokens).subspan(at, count), taps ? &run : nullptr);
+      run.logits.insert(run.logits.end(), logits.begin(), logits.end());
+    }
+    return run;
+  }
+
+  Stage& stage(size_t i) { return *stages_[i]; }
+
+ private:
+  std::vector<std::unique_ptr<Device>> devices_;  // Outlive the stages.
+  std::vector<std::unique_ptr<Stage>> stages_;
+  std::string error_;
+};
+
+bool same_bits(std::span<const float> a, std::span<const float> b) {
+  return a.size() == b.size() && !a.empty() && std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
+}
+
+}  // namespace
+
+class EngineTest : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void the_bits_depend_on_nothing_but_the_input_data();
+  void the_bits_depend_on_nothing_but_the_input();
+  void every_device_gives_the_same_bits();
+  void taps_see_every_fragment();
+  void only_wanted_logits_are_computed();
+  void going_back_replaces_what_was_written();
+  void a_stage_refuses_bad_steps();
+  void a_stage_refuses_bad_fragments();
+  void a_stage_that_does_not_fit_says_how_large_it_is();
+  void a_failed_step_leaves_the_stage_usable();
+  void devices_are_found_by_selector();
+};
+
+void EngineTest::the_bits_depend_on_nothing_but_the_input_data() {
+  QTest::addColumn<int>("weights");
+  QTest::addColumn<int>("states");
+  for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0, DType::kQ4_0}) {
+    for (const DType states : {DType::kF16, DType::kF32}) {
+      QTest::addRow("%s, %s states", dtype_name(dtype).data(), dtype_name(states).data())
+          << int(dtype) << int(states);
+    }
+  }
+}
+
+void EngineTest::the_bits_depend_on_nothing_but_the_input() {
+  QFETCH(int, weights);
+  QFETCH(int, states);
+  const SampleModel model = make_sample_model({.weights = DType(weights), .states = DType(states)});
+  const std::span<const Fragment> fragments(model.fragments);
+
+  Chain whole(fragments, {}, 1);
+  QVERIFY2(whole.error().empty(), whole.error().c_str());
+  const Run expected = whole.run(3, kTokens);
+  QVERIFY2(whole.error().empty(), whole.error().c_str());
+  QCOMPARE(expected.logits.size(), size_t(kTokens * 50));
+  const auto [low, high] = std::minmax_element(expected.logits.begin(), expected.logits.end());
+  QVERIFY(*high - *low > 0.1f);  // The model says something.
+
+  for (const size_t step : {1, 3, 33}) {
+    Chain chain(fragments, {}, 1);
+    QVERIFY2(same_bits(chain.run(3, step).logits, expected.logits), qPrintable(QString("steps of %1").arg(step)));
+  }
+  Chain threaded(fragments, {}, 2);
+  QVERIFY(same_bits(threaded.run(3, 7).logits, expected.logits));
+  Chain portable(fragments, {}, 2, /*simd=*/false);
+  QVERIFY(same_bits(portable.run(3, 7).logits, expected.logits));
+
+  for (size_t cut = 1; cut < fragments.size(); ++cut) {
+    Chain chain(fragments, {cut}, 1);
+    QVERIFY2(same_bits(chain.run(3, 11).logits, expected.logits), qPrintable(QString("cut before fragment %1").arg(cut)));
+  }
+  Chain apart(fragments, {1, 2, 3, 4}, 1);
+  QVERIFY(same_bits(apart.run(3, 11).logits, expected.logits));
+
+  // Two sequences in every step, their rows interleaved, the second a position behind the first.
+  const Run other = Chain(fragments, {}, 1).run(5, kTokens);
+  const std::vector<int32_t> first = tokens_of(3), second = tokens_of(5);
+  Chain both(fragments, {}, 2);
+  Run first_run, second_run;
+  for (uint32_t at = 0; at <= kTokens; ++at) {
+    std::vector<RowInfo> rows;
+    std::vector<int32_t> tokens;
+    if (at > 0) rows.push_back({1, at - 1}), tokens.push_back(second[at - 1]);
+    if (at < kTokens) rows.push_back({0, at}), tokens.push_back(first[at]);
+    const std::vector<float> logits = both.step(rows, tokens);
+    for (size_t i = 0; i < rows.size(); ++i) {
+      auto& to = rows[i].sequence == 0 ? first_run.logits : second_run.logits;
+      to.insert(to.end(), logits.begin() + i * 50, logits.begin() + (i + 1) * 50);
+    }
+  }
+  QVERIFY2(both.error().empty(), both.error().c_str());
+  QVERIFY(same_bits(first_run.logits, expected.logits));
+  QVERIFY(same_bits(second_run.logits, other.logits));
+}
+
+void EngineTest::every_device_gives_the_same_bits() {
+  for (const DType weights : {DType::kF16, DType::kQ8_0, DType::kQ4_0}) {
+    const SampleModel model = make_sample_model({.weights = weights, .seed = 4});
+    const std::vector<int32_t> tokens = tokens_of(3);
+    std::vector<RowInfo> rows;
+    std::vector<uint32_t> all;
+    for (uint32_t i = 0; i < kTokens; ++i) rows.push_back({0, i}), all.push_back(i);
+    const Run expected = Chain(model.fragments, {}, 1).run(3, kTokens);
+    for (const DeviceInfo& info : list_devices()) {
+      auto device = open_device(info.id, 2);
+      QVERIFY2(device.ok(), device.ok() ? "" : device.error().message.c_str());
+      auto stage = Stage::open(*device.value(), model.fragments,
+                               {.context = kContextPositions, .sequences = 2, .rows_max = kTokens});
+      QVERIFY2(stage.ok(), stage.ok() ? "" : stage.error().message.c_str());
+      std::vector<float> logits;
+      for (size_t at = 0; at < kTokens; at += 35) {
+        const auto part = stage.value()->step({.rows = std::span(rows).subspan(at, 35),
+                                               .tokens = std::span(tokens).subspan(at, 35),
+                                               .output_rows = std::span(all).first(35)});
+        QVERIFY2(part.ok(), part.ok() ? "" : part.error().message.c_str());
+        logits.insert(logits.end(), part.value().begin(), part.value().end());
+      }
+      QVERIFY2(same_bits(logits, expected.logits), info.selector.c_str());
+    }
+  }
+}
+
+void EngineTest::taps_see_every_fragment() {
+  const SampleModel model = make_sample_model({.weights = DType::kQ8_0});
+  Chain whole(model.fragments, {}, 1), cut(model.fragments, {2}, 1);
+  const Run a = whole.run(3, kTokens, /*taps=*/true);
+  const Run b = cut.run(3, 5, /*taps=*/true);
+  const Run without = Chain(model.fragments, {}, 1).run(3, kTokens);
+  QCOMPARE(a.fragments.size(), size_t(4));  // Embedding and blocks; not the head.
+  QCOMPARE(b.fragments.size(), size_t(4));
+  for (size_t i = 0; i < 4; ++i) {
+    QCOMPARE(a.fragments[i].size(), size_t(kTokens * 64));
+    QVERIFY(same_bits(a.fragments[i], b.fragments[i]));
+  }
+  QVERIFY(same_bits(a.logits, without.logits));
+  QVERIFY(same_bits(b.logits, without.logits));
+}
+
+void EngineTest::only_wanted_logits_are_computed() {
+  const SampleModel model = make_sample_model({});
+  auto device = open_cpu(1);
+  auto opened = Stage::open(*device, model.fragments, {.context = 16, .sequences = 1, .rows_max = 8});
+  QVERIFY2(opened.ok(), opened.ok() ? "" : opened.error().message.c_str());
+  Stage& stage = *opened.value();
+  QVERIFY(stage.shape().begins_with_tokens && stage.shape().ends_with_logits);
+  QCOMPARE(stage.shape().width, int64_t(64));
+  QCOMPARE(stage.shape().vocabulary, int64_t(50));
+  const std::vector<int32_t> tokens{4, 5, 6, 7};
+  const std::vector<RowInfo> rows{{0, 0}, {0, 1}, {0, 2}, {0, 3}};
+  const std::vector<uint32_t> all{0, 1, 2, 3}, some{1, 3};
+  const auto every = stage.step({.rows = rows, .tokens = tokens, .output_rows = all});
+  const auto picked = stage.step({.rows = rows, .tokens = tokens, .output_rows = some});
+  const auto none = stage.step({.rows = rows, .tokens = tokens});
+  QVERIFY(every.ok() && picked.ok() && none.ok());
+  QVERIFY(none.value().empty());
+  QCOMPARE(picked.value().size(), size_t(100));
+  QVERIFY(same_bits(std::span(picked.value()).first(50), std::span(every.value()).subspan(50, 50)));
+  QVERIFY(same_bits(std::span(picked.value()).last(50), std::span(every.value()).last(50)));
+}
+
+void EngineTest::going_back_replaces_what_was_written() {
+  const SampleModel model = make_sample_model({});
+  Chain chain(model.fragments, {}, 1);
+  const Run undisturbed = Chain(model.fragments, {}, 1).run(3, kTokens);
+  chain.run(5, 9);  // Another text, to the end.
+  const Run again = chain.run(3, 9);
+  QVERIFY(same_bits(again.logits, undisturbed.logits));
+}
+
+void EngineTest::a_stage_refuses_bad_steps() {
+  const SampleModel model = make_sample_model({});
+  auto device = open_cpu(1);
+  auto opened = Stage::open(*device, model.fragments, {.context = 16, .sequences = 2, .rows_max = 3});
+  QVERIFY(opened.ok());
+  Stage& stage = *opened.value();
+  auto blocks = Stage::open(*device, std::span(model.fragments).subspan(1, 2), {.context = 16, .rows_max = 3});
+  QVERIFY(blocks.ok());
+  QCOMPARE(blocks.value()->shape().width, int64_t(64));
+
+  const auto refuses = [](Stage& of, const StepInput& input, const char* word) {
+    const auto result = of.step(input);
+    const bool right = !result.ok() && result.error().code == ErrorCode::kInvalid &&
+                       result.error().message.find(word) != std::string::npos;
+    if (!right) qWarning("%s: %s", word, result.ok() ? "was accepted" : result.error().message.c_str());
+    return right;
+  };
+  using Rows = std::vector<RowInfo>;
+  using Tokens = std::vector<int32_t>;
+  const Rows one{{0, 0}};
+  const Tokens token{1};
+  QVERIFY(refuses(stage, {}, "rows"));
+  QVERIFY(refuses(stage, {.rows = Rows{{0, 0}, {0, 1}, {0, 2}, {0, 3}}, .tokens = Tokens{1, 2, 3, 4}}, "rows"));
+  QVERIFY(refuses(stage, {.rows = Rows{{2, 0}}, .tokens = token}, "sequence 2"));
+  QVERIFY(refuses(stage, {.rows = Rows{{0, 16}}, .tokens = token}, "position 16"));
+  QVERIFY(refuses(stage, {.rows = Rows{{0, 1}}, .tokens = token}, "position 1"));  // Nothing at 0 yet.
+  QVERIFY(refuses(stage, {.rows = Rows{{0, 0}, {0, 2}}, .tokens = Tokens{1, 2}}, "position 2"));
+  QVERIFY(refuses(stage, {.rows = Rows{{0, 0}, {0, 0}}, .tokens = Tokens{1, 2}}, "twice"));
+  QVERIFY(refuses(stage, {.rows = one, .tokens = Tokens{50}}, "token 50"));
+  QVERIFY(refuses(stage, {.rows = one, .tokens = Tokens{-1}}, "token -1"));
+  QVERIFY(refuses(stage, {.rows = one}, "tokens"));
+  QVERIFY(refuses(stage, {.rows = one, .tokens = token, .hidden = std::vector<float>(64)}, "hidden"));
+  QVERIFY(refuses(stage, {.rows = one, .tokens = token, .output_rows = std::vector<uint32_t>{1}}, "output rows"));
+  QVERIFY(refuses(stage, {.rows = Rows{{0, 0}, {0, 1}}, .tokens = Tokens{1, 2}, .output_rows = std::vector<uint32_t>{1, 1}},
+                  "output rows"));
+  QVERIFY(refuses(*blocks.value(), {.rows = one, .tokens = token, .hidden = std::vector<float>(64)}, "tokens"));
+  QVERIFY(refuses(*blocks.value(), {.rows = one, .hidden = std::vector<float>(63)}, "hidden"));
+  QVERIFY(refuses(*blocks.value(), {.rows = one, .hidden = std::vector<float>(64), .output_rows = std::vector<uint32_t>{0}},
+                  "output rows"));
+  std::vector<float> infinite(64, 1.0f);
+  infinite[63] = std::numeric_limits<float>::infinity();
+  QVERIFY(refuses(*blocks.value(), {.rows = one, .hidden = infinite}, "hidden value 63"));
+  infinite[63] = std::numeric_limits<float>::quiet_NaN();
+  QVERIFY(refuses(*blocks.value(), {.rows = one, .hidden = infinite}, "hidden value 63"));
+
+  // After all that, the last rows, positions and tokens that are allowed.
+  QVERIFY(stage.step({.rows = Rows{{0, 0}, {0, 1}, {1, 0}}, .tokens = Tokens{49, 0, 49}}).ok());
+  for (uint32_t position = 2; position < 16; ++position) {
+    QVERIFY(stage.step({.rows = Rows{{0, position}}, .tokens = token}).ok());
+  }
+  infinite[63] = -std::numeric_limits<float>::denorm_min();
+  QVERIFY(blocks.value()->step({.rows = one, .hidden = infinite}).ok());
+}
+
+void EngineTest::a_stage_refuses_bad_fragments() {
+  auto device = open_cpu(1);
+  const SampleModel model = make_sample_model({});
+  const auto refuses = [&](std::vector<Fragment> fragments, const char* word, StageOptions options = {}) {
+    const auto result = Stage::open(*device, fragments, options);
+    const bool right = !result.ok() && result.error().message.find(word) != std::string::npos;
+    if (!right) qWarning("%s: %s", word, result.ok() ? "was accepted" : result.error().message.c_str());
+    return right;
+  };
+  const std::vector<Fragment>& good = model.fragments;
+  QVERIFY(refuses({}, "no fragments"));
+  QVERIFY(refuses({good[1], good[0]}, "fragment 1"));
+  QVERIFY(refuses({good[0], good[4], good[1]}, "fragment 1"));
+  std::vector<Fragment> fragments = good;
+  fragments[2].weights.erase("q");
+  QVERIFY(refuses(fragments, "fragment 2: weight q is missing"));
+  fragments = good;
+  fragments[2].weights["q"] = fragments[2].weights["q"].subspan(1);
+  QVERIFY(refuses(fragments, "fragment 2: weight q has"));
+  fragments = good;
+  fragments[3].graph.ops[0].inputs[0] = 9999;
+  QVERIFY(refuses(fragments, "fragment 3: op 0 (rms_norm)"));
+  const SampleModel wider = make_sample_model({.width = 96});
+  QVERIFY(refuses({good[0], wider.fragments[1]}, "fragment 1: a hidden row of 96 meets one of 64"));
+  QVERIFY(refuses(good, "context", {.context = 0}));
+  QVERIFY(refuses(good, "context", {.context = (1 << 20) + 1}));
+  QVERIFY(refuses(good, "sequences", {.sequences = 0}));
+  QVERIFY(refuses(good, "rows_max", {.rows_max = 65537}));
+}
+
+void EngineTest::a_stage_that_does_not_fit_says_how_large_it_is() {
+  auto device = open_cpu(1);
+  const SampleModel model = make_sample_model({});
+  const auto result = Stage::open(*device, model.fragments, {.context = 1 << 20, .sequences = 65536});
+  QVERIFY(!result.ok());
+  QCOMPARE(result.error().code, ErrorCode::kNoSpace);
+  QVERIFY(result.error().message.find(std::to_string(device->info().memory_bytes)) != std::string::npos);
+
+  const auto fits = Stage::open(*device, model.fragments, {.context = 16});
+  QVERIFY(fits.ok());
+  int64_t weights = 0;
+  for (const Fragment& fragment : model.fragments) {
+    for (const auto& [name, bytes] : fragment.weights) weights += static_cast<int64_t>(bytes.size());
+  }
+  QVERIFY(fits.value()->device_bytes() > weights);
+  QVERIFY(fits.value()->device_bytes() < weights + 300'000);
+}
+
+void EngineTest::a_failed_step_leaves_the_stage_usable() {
+  const SampleModel model = make_sample_model({.weights = DType::kQ8_0});
+  auto device = open_cpu(2);
+  auto opened = Stage::open(*device, std::span(model.fragments).subspan(1, 3), {.context = 16, .rows_max = 4});
+  QVERIFY(opened.ok());
+  Stage& stage = *opened.value();
+  const std::vector<RowInfo> one{{0, 0}};
+  std::vector<float> hidden(64, 0.5f);
+  const auto before = stage.step({.rows = one, .hidden = hidden});
+  QVERIFY(before.ok());
+  std::vector<float> extreme(64, 3e38f);  // Finite, but not its squares.
+  const auto failed = stage.step({.rows = one, .hidden = extreme});
+  QVERIFY(!failed.ok());
+  QCOMPARE(failed.error().code, ErrorCode::kNonFinite);
+  QVERIFY2(failed.error().message.find("rms_norm") != std::string::npos, failed.error().message.c_str());
+  const auto after = stage.step({.rows = one, .hidden = hidden});
+  QVERIFY(after.ok());
+  QVERIFY(same_bits(before.value(), after.value()));
+}
+
+void EngineTest::devices_are_found_by_selector() {
+  const std::vector<DeviceInfo> devices = list_devices();
+  QVERIFY(!devices.empty());
+  QCOMPARE(devices[0].id, std::string("cpu"));
+  QVERIFY(!devices[0].name.empty());
+  QVERIFY(devices[0].memory_bytes > 0);
+  QVERIFY(open_device("cpu", 1).ok());
+  const auto none = open_device("cpu:7", 1);
+  QVERIFY(!none.ok());
+  QCOMPARE(none.error().code, ErrorCode::kNotFound);
+  QVERIFY(none.error().message.find("cpu") != std::string::npos);
+}
+
+QTEST_GUILESS_MAIN(EngineTest)
+#include "engine_test.moc"

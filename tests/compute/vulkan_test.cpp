@@ -1,0 +1,356 @@
+// Goal: the vulkan plane keeps the contract of backend.h on the software driver, says why where it
+// cannot, makes no call that the validation layer objects to, and its kernels hold only arithmetic
+// that docs/EXACT.md allows. op_parity_test compares the ops' bits on every plane; here they run once
+// more, under the validation layer and with every copy staged.
+
+#include <QtTest>
+
+#include <filesystem>
+#include <memory>
+#include <set>
+
+#include "compute/backends/vulkan/vulkan_backend.h"
+#include "compute/backends/vulkan/vulkan_device.h"
+#include "compute/ops/op.h"
+#include "compute/sample_check.h"
+#include "shaders/shader_table.h"
+
+namespace shoal::compute {
+namespace {
+
+constexpr const char* kSoftwareDriver = "/usr/share/vulkan/icd.d/lvp_icd.x86_64.json";
+
+ByteVector pattern_bytes(size_t count) {
+  ByteVector bytes(count);
+  uint32_t state = 1;
+  for (std::byte& byte : bytes) {
+    state = state * 1664525u + 1013904223u;
+    byte = static_cast<std::byte>(state >> 24);
+  }
+  return bytes;
+}
+
+std::unique_ptr<Buffer> upload_floats(Device& device, const std::vector<float>& values) {
+  auto buffer = device.allocate(static_cast<int64_t>(values.size() * 4));
+  if (!buffer.ok() || !device.upload(*buffer.value(), 0, std::as_bytes(std::span(values))).ok()) {
+    return nullptr;
+  }
+  return std::move(buffer).value();
+}
+
+OpCall elementwise(OpKind kind, uint rows, uint width, Buffer& a, Buffer& b, Buffer& result) {
+  OpCall call;
+  call.kind = kind;
+  call.set_params(AddParams{rows, width});  // SwigluParams is the same.
+  for (Buffer* buffer : {&a, &b, &result}) call.buffers.push_back({buffer, 0, buffer->size()});
+  return call;
+}
+
+}  // namespace
+
+class VulkanTest : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void initTestCase() {
+    if (!std::filesystem::exists(kSoftwareDriver)) {
+      QSKIP("the software driver (Debian mesa-vulkan-drivers) is not installed");
+    }
+    qputenv("VK_ICD_FILENAMES", kSoftwareDriver);
+  }
+
+  void lists_the_software_device() {
+    auto backend = make_vulkan_backend();
+    const std::vector<DeviceInfo> devices = backend->devices();
+    QCOMPARE(devices.size(), size_t{1});
+    QCOMPARE(backend->why_none(), std::string());
+    const DeviceInfo& info = devices[0];
+    QVERIFY(info.id.starts_with("vulkan:"));
+    QCOMPARE(info.id.size(), std::string_view("vulkan:").size() + 32);
+    QCOMPARE(info.selector, std::string("vulkan:0"));
+    QCOMPARE(info.plane, std::string("vulkan"));
+    QVERIFY(info.software);
+    QVERIFY(info.memory_bytes > 0);
+    QVERIFY(!info.name.empty() && !info.driver.empty());
+
+    for (const std::string& name : {info.id, info.selector}) {
+      const auto device = backend->open(name, 0);
+      QVERIFY2(device.ok(), name.c_str());
+      QCOMPARE(device.value()->info().id, info.id);
+    }
+    const auto unknown = backend->open("vulkan:7", 0);
+    QVERIFY(!unknown.ok());
+    QCOMPARE(unknown.error().code, ErrorCode::kNotFound);
+  }
+
+  // The loader finds no driver, as on a machine without one; then one is installed.
+  void a_machine_without_a_driver_says_so() {
+    qputenv("VK_ICD_FILENAMES", "/nowhere/icd.json");
+    auto backend = make_vulkan_backend();
+    QVERIFY(backend->devices().empty());
+    QVERIFY(!backend->why_none().empty());
+    const auto device = backend->open("vulkan:0", 0);
+    QVERIFY(!device.ok());
+    QCOMPARE(device.error().code, ErrorCode::kUnavailable);
+
+    qputenv("VK_ICD_FILENAMES", kSoftwareDriver);
+    QCOMPARE(backend->devices().size(), size_t{1});
+    QVERIFY(backend->why_none().empty());
+    QVERIFY(backend->open("vulkan:0", 0).ok());
+  }
+
+  void a_device_outlives_its_backend() {
+    auto device = make_vulkan_backend()->open("vulkan:0", 0);
+    QVERIFY(device.ok());
+    QVERIFY(upload_floats(*device.value(), {1.0f}) != nullptr);
+  }
+
+  void refuses_memory_that_does_not_fit() {
+    const auto instance = VulkanInstance::create({});
+    QVERIFY(instance.ok());
+    const PhysicalDevice& physical = instance.value()->devices()[0];
+    auto context = VulkanContext::open(instance.value(), physical, {});
+    QVERIFY(context.ok());
+    const auto use = VulkanContext::MemoryUse::kDevice;
+
+    const int64_t too_large = physical.allocation_bytes_max + 1;
+    const auto refused = context.value()->allocate(too_large, use);
+    QVERIFY(!refused.ok());
+    QCOMPARE(refused.error().code, ErrorCode::kNoSpace);
+    QVERIFY(refused.error().message.find(std::to_string(too_large)) != std::string::npos);
+    QVERIFY(refused.error().message.find(std::to_string(too_large - 1)) != std::string::npos);
+
+    // Two that fit alone and not together. Their pages are never touched.
+    const int64_t most = physical.info.memory_bytes / 4 * 3;
+    auto first = context.value()->allocate(most, use);
+    QVERIFY2(first.ok(), first.ok() ? "" : first.error().message.c_str());
+    const auto second = context.value()->allocate(most, use);
+    QVERIFY(!second.ok());
+    QCOMPARE(second.error().code, ErrorCode::kNoSpace);
+    QVERIFY(second.error().message.find(" are in use") != std::string::npos);
+    first.value().reset();
+    QVERIFY(context.value()->allocate(most, use).ok());
+  }
+
+  void bytes_come_back_as_they_went_data() {
+    QTest::addColumn<bool>("always_stage");
+    QTest::newRow("mapped") << false;
+    QTest::newRow("staged") << true;
+  }
+  void bytes_come_back_as_they_went() {
+    QFETCH(bool, always_stage);
+    auto backend = make_vulkan_backend({.always_stage = always_stage});
+    auto device = backend->open("vulkan:0", 0);
+    QVERIFY(device.ok());
+    Device& d = *device.value();
+
+    const size_t size = (size_t{17} << 20) + 3;  // Three stagings, and no whole word at the end.
+    auto buffer = d.allocate(static_cast<int64_t>(size));
+    QVERIFY(buffer.ok());
+    QCOMPARE(buffer.value()->size(), static_cast<int64_t>(size));
+    ByteVector got(size, std::byte{1});
+    QVERIFY(d.download(*buffer.value(), 0, got).ok());
+    QVERIFY(std::all_of(got.begin(), got.end(), [](std::byte b) { return b == std::byte{0}; }));
+
+    const ByteVector bytes = pattern_bytes(size);
+    QVERIFY(d.upload(*buffer.value(), 0, bytes).ok());
+    QVERIFY(d.download(*buffer.value(), 0, got).ok());
+    QVERIFY(got == bytes);
+
+    ByteVector part(7);
+    QVERIFY(d.upload(*buffer.value(), 8'388'605, ByteSpan(bytes).first(7)).ok());
+    QVERIFY(d.download(*buffer.value(), 8'388'605, part).ok());
+    QVERIFY(std::equal(part.begin(), part.end(), bytes.begin()));
+    QVERIFY(d.download(*buffer.value(), 0, std::span<std::byte>()).ok());
+    QVERIFY(d.allocate(0).ok());
+  }
+
+  void the_first_op_that_is_not_finite_is_named() {
+    auto device = make_vulkan_backend()->open("vulkan:0", 0);
+    QVERIFY(device.ok());
+    Device& d = *device.value();
+    const std::vector<float> ordinary(100, 1.0f);
+    std::vector<float> huge(100, 1.0f);
+    huge[99] = 3e38f;
+    const auto a = upload_floats(d, ordinary), b = upload_floats(d, huge);
+    const auto x = upload_floats(d, ordinary), y = upload_floats(d, ordinary);
+    const std::vector<OpCall> calls = {
+        elementwise(OpKind::kSwiglu, 1, 100, *a, *a, *x),
+        elementwise(OpKind::kAdd, 1, 100, *b, *b, *x),     // Makes an infinity,
+        elementwise(OpKind::kSwiglu, 1, 100, *x, *b, *y),  // and this inherits it.
+    };
+    const Result<void> failed = d.run(calls);
+    QVERIFY(!failed.ok());
+    QCOMPARE(failed.error().code, ErrorCode::kNonFinite);
+    QVERIFY2(failed.error().message.starts_with("add: "), failed.error().message.c_str());
+
+    // The device goes on, and forgets it.
+    QVERIFY(d.run(std::span(calls).first(1)).ok());
+    QVERIFY(d.run({}).ok());
+  }
+
+  void what_has_no_kernel_is_refused() {
+    auto device = make_vulkan_backend()->open("vulkan:0", 0);
+    QVERIFY(device.ok());
+    Device& d = *device.value();
+    QVERIFY(d.supports(OpKind::kMatmul, DType::kQ4_0));
+    QVERIFY(!d.supports(OpKind::kAdd, DType::kQ4_0));
+    QVERIFY(!d.supports(OpKind::kMatmul, static_cast<DType>(99)));
+    QVERIFY(!d.supports(static_cast<OpKind>(99), DType::kF32));
+    const auto a = upload_floats(d, {1.0f});
+    OpCall call = elementwise(OpKind::kAdd, 1, 1, *a, *a, *a);
+    call.variant = DType::kQ4_0;
+    const Result<void> refused = d.run(std::span(&call, 1));
+    QVERIFY(!refused.ok());
+    QCOMPARE(refused.error().code, ErrorCode::kUnsupported);
+    QVERIFY(refused.error().message.find("add q4_0") != std::string::npos);
+    call.variant = DType::kF32;
+    QVERIFY(d.run(std::span(&call, 1)).ok());
+
+    // 2^32 elements: more than a call may have.
+    call.set_params(AddParams{65536, 65536});
+    const Result<void> too_many = d.run(std::span(&call, 1));
+    QVERIFY(!too_many.ok());
+    QCOMPARE(too_many.error().code, ErrorCode::kUnsupported);
+  }
+
+  void weights_of_a_wrong_size_are_refused() {
+    auto device = make_vulkan_backend()->open("vulkan:0", 0);
+    QVERIFY(device.ok());
+    const ByteVector bytes(68);
+    QVERIFY(device.value()->upload_weight(DType::kQ8_0, 1, 64, bytes).ok());
+    QVERIFY(device.value()->upload_weight(DType::kF16, 2, 17, bytes).ok());
+    for (const auto& [dtype, rows, columns] : {std::tuple{DType::kQ8_0, 1, 63},
+                                               std::tuple{DType::kQ8_0, 2, 64},
+                                               std::tuple{DType::kQ4_0, 1, 64},
+                                               std::tuple{DType::kF32, 0, 17},
+                                               std::tuple{DType::kF32, 1, 0},
+                                               std::tuple{DType::kI32, 1, 17}}) {
+      const auto refused = device.value()->upload_weight(dtype, rows, columns, bytes);
+      QVERIFY(!refused.ok());
+      QCOMPARE(refused.error().code, ErrorCode::kInvalid);
+    }
+  }
+
+  // More groups than a device must take in one dimension, and views that begin inside their buffers.
+  void a_call_of_many_groups_reaches_every_element() {
+    auto device = make_vulkan_backend()->open("vulkan:0", 0);
+    QVERIFY(device.ok());
+    Device& d = *device.value();
+    const uint count = 65535 * 64 + 65;
+    std::vector<float> ones(count + 3, 1.0f);
+    for (uint i = 0; i < count; ++i) ones[i + 3] = static_cast<float>(i);
+    const auto a = upload_floats(d, ones);
+    const auto b = upload_floats(d, std::vector<float>(count, 0.5f));
+    const auto result = upload_floats(d, std::vector<float>(count + 1, -1.0f));
+    QVERIFY(a && b && result);
+    OpCall call = elementwise(OpKind::kAdd, 1, count, *a, *b, *result);
+    call.buffers[0] = {a.get(), 12, int64_t{count} * 4};
+    call.buffers[2] = {result.get(), 4, int64_t{count} * 4};
+    QVERIFY(d.run(std::span(&call, 1)).ok());
+    std::vector<float> got(count + 1);
+    QVERIFY(d.download(*result, 0, std::as_writable_bytes(std::span(got))).ok());
+    QCOMPARE(got[0], -1.0f);
+    for (uint i = 0; i < count; ++i) {
+      if (got[i + 1] != static_cast<float>(i) + 0.5f) QFAIL("an element differs");
+    }
+  }
+
+  // A run that does not end in time counts as a hung device: this call and all later ones say so, and
+  // the end of the device waits for the work rather than free what it uses.
+  void a_run_beyond_its_time_means_a_lost_device() {
+    auto device = make_vulkan_backend({.run_timeout_ms = 0})->open("vulkan:0", 0);
+    QVERIFY(device.ok());
+    Device& d = *device.value();
+    const int64_t n = 512;
+    auto x = d.allocate(n * n * 4), w = d.allocate(n * n * 4), y = d.allocate(n * n * 4);
+    QVERIFY(x.ok() && w.ok() && y.ok());
+    OpCall call;
+    call.kind = OpKind::kMatmul;
+    call.set_params(MatmulParams{uint(n), uint(n), uint(n), 0, uint(n)});
+    for (auto* buffer : {&x, &w, &y}) call.buffers.push_back({buffer->value().get(), 0, n * n * 4});
+    const Result<void> hung = d.run(std::span(&call, 1));
+    QVERIFY(!hung.ok());
+    QCOMPARE(hung.error().code, ErrorCode::kUnavailable);
+    const Result<void> after = d.run(std::span(&call, 1));
+    QVERIFY(!after.ok());
+    QCOMPARE(after.error().code, ErrorCode::kUnavailable);
+    QVERIFY(!d.allocate(4).ok());
+  }
+
+  void every_op_runs_without_a_word_from_the_validation_layer() {
+    std::vector<std::string> messages;
+    VulkanOptions options{.validation = true, .always_stage = true};
+    options.on_message = [&](std::string_view message) { messages.emplace_back(message); };
+    {
+      auto backend = make_vulkan_backend(options);
+      auto device = backend->open("vulkan:0", 0);
+      if (!device.ok() && device.error().code == ErrorCode::kUnsupported) {
+        QSKIP("the validation layer (Debian vulkan-validationlayers) is not installed");
+      }
+      QVERIFY2(device.ok(), device.ok() ? "" : device.error().message.c_str());
+      for (const OpSpec& spec : op_list()) {
+        for (const OpSample& sample : spec.samples()) {
+          const Result<std::string> difference = compare_sample(*device.value(), spec, sample);
+          QVERIFY2(difference.ok(), difference.ok() ? "" : difference.error().message.c_str());
+          QVERIFY2(difference.value().empty(),
+                   (std::string(op_name(spec.kind)) + " " + sample.label + ": " + difference.value())
+                       .c_str());
+        }
+      }
+    }
+    QVERIFY2(messages.empty(), messages.empty() ? "" : messages[0].c_str());
+
+    // The layer was listening: a wrong call is told.
+    const auto instance = VulkanInstance::create(options);
+    QVERIFY(instance.ok());
+    auto context = VulkanContext::open(instance.value(), instance.value()->devices()[0], options);
+    QVERIFY(context.ok());
+    QVERIFY(context.value()->begin().ok());
+    const uint32_t word = 0;
+    context.value()->vk().vkCmdPushConstants(context.value()->commands(),
+                                             context.value()->pipeline_layout(),
+                                             VK_SHADER_STAGE_COMPUTE_BIT, 0, /*size=*/3, &word);
+    QVERIFY(!messages.empty());
+  }
+
+  // The bits of a contracted multiply-add, a division or a built-in exp are the driver's choice, and a
+  // driver that chooses well today hides the fault. So look at the instructions: only + - * on floats,
+  // each decorated against contraction, and no built-in function that rounds. (SPIR-V 1.5.)
+  void kernels_hold_only_exact_arithmetic() {
+    constexpr uint32_t kOpExtInst = 12, kOpTypeFloat = 22, kOpDecorate = 71, kNoContraction = 42;
+    const std::set<uint32_t> rounded = {129, 131, 133};                  // FAdd, FSub, FMul
+    const std::set<uint32_t> forbidden = {136, 140, 141,                 // FDiv, FRem, FMod
+                                          142, 143, 144, 145, 146, 147, 148,  // vectors and matrices
+                                          350, 351, 352, 359, 360, 361,  // subgroup float reductions
+                                          115};                          // FConvert
+    const std::set<uint32_t> integer_functions = {38, 39, 41, 42, 44, 45};  // min, max, clamp of ints
+    QVERIFY(shader_table().size() >= 20);
+    for (const Shader& shader : shader_table()) {
+      const std::string name = std::string(shader.op) + " " + std::string(shader.variant);
+      const auto words = shader.words;
+      std::set<uint32_t> exact;
+      std::vector<uint32_t> results;
+      for (size_t i = 5; i < words.size(); i += words[i] >> 16) {
+        QVERIFY(words[i] >> 16 > 0);
+        const uint32_t op = words[i] & 0xFFFF;
+        if (op == kOpDecorate && words[i + 2] == kNoContraction) exact.insert(words[i + 1]);
+        if (rounded.count(op)) results.push_back(words[i + 2]);
+        QVERIFY2(!forbidden.count(op), (name + ": opcode " + std::to_string(op)).c_str());
+        if (op == kOpExtInst) {
+          QVERIFY2(integer_functions.count(words[i + 4]),
+                   (name + ": built-in function " + std::to_string(words[i + 4])).c_str());
+        }
+        if (op == kOpTypeFloat) QCOMPARE(words[i + 2], 32u);
+      }
+      for (const uint32_t result : results) {
+        QVERIFY2(exact.count(result), (name + ": a sum or product may be contracted").c_str());
+      }
+    }
+  }
+};
+
+}  // namespace shoal::compute
+
+QTEST_GUILESS_MAIN(shoal::compute::VulkanTest)
+#include "vulkan_test.moc"
