@@ -34,6 +34,7 @@ struct MemoryInfo {
 Result<MemoryInfo> memory_info();
 Bytes own_memory();                           // This process's resident memory; 0 when unknown.
 Result<std::filesystem::path> own_program();  // The file this process runs.
+int64_t own_pid();
 
 // A file descriptor that closes itself.
 class OwnedFd {

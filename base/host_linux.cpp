@@ -142,6 +142,8 @@ Result<MemoryInfo> memory_info() {
 
 Bytes own_memory() { return table_kilobytes("/proc/self/status", "VmRSS").value_or(Bytes{0}); }
 
+int64_t own_pid() { return ::getpid(); }
+
 Result<std::filesystem::path> own_program() {
   std::error_code code;
   std::filesystem::path path = std::filesystem::read_symlink("/proc/self/exe", code);
