@@ -1,0 +1,44 @@
+#include "coordinator/coordinator.h"
+
+#include "base/log.h"
+#include "coordinator/rpc/admin_server.h"
+#include "coordinator/rpc/coordinator_server.h"
+#include "coordinator/rpc/parts.h"
+
+namespace shoal {
+
+Coordinator::Coordinator(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+
+Coordinator::~Coordinator() noexcept(false) {
+  parts_->journal.note("coordinator_stopped", "in order");
+}
+
+Result<std::unique_ptr<Coordinator>> Coordinator::open(DataFolder folder, kj::Timer& timer,
+                                                       const Clock& clock, Random& random) {
+  SHOAL_TRY_ASSIGN(shards, ShardStore::open(folder.path / "shards", std::move(folder.master)));
+  auto parts = std::make_unique<Parts>(std::move(folder), std::move(shards), timer, clock, random);
+  SHOAL_TRY_ASSIGN(unfinished, parts->sessions.fail_unfinished(clock.now_wall(), "coordinator restarted"));
+  parts->journal.note("coordinator_started", unfinished == 0 ? "in order"
+                                                             : std::to_string(unfinished) +
+                                                                   " sessions of a former run failed");
+  return std::make_unique<Coordinator>(std::move(parts));
+}
+
+capnp::Capability::Client Coordinator::host_door(rpc::Peer peer) {
+  return make_coordinator_server(*parts_, kj::mv(peer));
+}
+capnp::Capability::Client Coordinator::admin_door() { return make_admin_server(*parts_); }
+
+void Coordinator::set_port(uint16_t port) { parts_->port = port; }
+std::string Coordinator::attach_url(const std::string& invite) const {
+  return attach_url_of(*parts_, invite);
+}
+const CoordinatorSettings& Coordinator::settings() const { return parts_->folder.settings; }
+const rpc::Certificate& Coordinator::certificate() const { return parts_->folder.certificate; }
+
+kj::Promise<void> Coordinator::drain() {
+  parts_->stopping = true;
+  return kj::READY_NOW;
+}
+
+}  // namespace shoal

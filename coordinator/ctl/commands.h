@@ -1,0 +1,68 @@
+#pragma once
+// What shoalctl's commands share: where the data folder is, the line to the running coordinator, and how
+// answers are shown. Each command is one function; main.cpp gives them their options.
+
+#include <kj/async-io.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "schema/admin.capnp.h"
+
+namespace shoal::ctl {
+
+using Json = nlohmann::ordered_json;
+
+struct Context {
+  std::filesystem::path data;
+  bool json = false;
+};
+
+struct Link {
+  kj::AsyncIoContext& io;
+  rpc::Admin::Client admin;
+};
+// Connects to the coordinator of the data folder and runs `body`; exceptions of either become the error.
+Result<void> with_coordinator(const Context& context, const std::function<Result<void>(Link&)>& body);
+
+// A table for people: columns as wide as their widest cell.
+void print_table(const std::vector<std::string>& titles,
+                 const std::vector<std::vector<std::string>>& rows);
+void print_json(const Json& json);       // One line.
+std::string printable(std::string text);  // Without what would move the reader's cursor.
+std::string show_time(int64_t wall_ms);  // "-" for 0.
+std::string show_bytes(uint64_t bytes);
+Json stage_json(rpc::StageInfo::Reader stage);
+std::string stage_text(rpc::StageInfo::Reader stage);
+
+Result<void> init(const Context& context, int64_t hours, uint32_t uses);
+Result<void> invite(const Context& context, int64_t hours, uint32_t uses);
+Result<void> status(const Context& context);
+Result<void> host_list(const Context& context);
+Result<void> host_standing(const Context& context, uint64_t id, rpc::HostInfo::Standing standing);
+Result<void> session_list(const Context& context, uint32_t ended_max);
+Result<void> event_list(const Context& context, uint64_t after, uint32_t count);
+
+Result<void> model_publish(const Context& context, const std::filesystem::path& model,
+                           const std::string& name);
+Result<void> model_list(const Context& context);
+Result<void> model_remove(const Context& context, const std::string& name);
+
+struct GenerateOptions {
+  std::string model, prompt, privacy = "public";
+  uint32_t max_tokens = 128;
+  float temperature = 0.8f, top_p = 0.95f, min_p = 0.05f, repetition_penalty = 1.0f;
+  uint32_t top_k = 40;
+  uint64_t seed = 0;
+  bool stream = true, ignore_eos = false;
+  uint32_t stages = 0;
+  std::vector<uint32_t> cuts;
+};
+Result<void> generate(const Context& context, const GenerateOptions& options);
+
+}  // namespace shoal::ctl

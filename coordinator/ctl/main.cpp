@@ -1,0 +1,111 @@
+// shoalctl: the administrators' command line. Reads the options; commands.h does the work.
+
+#include <CLI/CLI.hpp>
+
+#include "base/cli.h"
+#include "coordinator/ctl/commands.h"
+#include "coordinator/data_folder.h"
+
+int main(int argc, char** argv) {
+  using namespace shoal;
+  CommandLine line("shoalctl", "Administers a Shoal coordinator on this machine.");
+  std::string data;
+  line.app().add_option("--data", data, "The coordinator's data folder");
+
+  // Every command gets the context once the options are read.
+  const auto with = [&](auto command) -> CommandLine::Body {
+    return [&line, &data, command]() -> Result<void> {
+      ctl::Context context;
+      context.json = line.json();
+      context.data = data;
+      if (data.empty()) {
+        SHOAL_TRY_ASSIGN(usual, default_data_folder());
+        context.data = usual;
+      }
+      return command(context);
+    };
+  };
+
+  int64_t hours = 24;
+  uint32_t uses = 100;
+  const auto add_invite_options = [&](CLI::App& app) {
+    app.add_option("--hours", hours, "How long the invite is good")->check(CLI::Range(1, 8784));
+    app.add_option("--uses", uses, "How many machines may use it")->check(CLI::Range(1, 1'000'000));
+  };
+  add_invite_options(
+      line.command("init", "Make a coordinator in the data folder",
+                   with([&](const ctl::Context& c) { return ctl::init(c, hours, uses); })));
+  add_invite_options(
+      line.command("invite", "Make an attach URL for volunteers",
+                   with([&](const ctl::Context& c) { return ctl::invite(c, hours, uses); })));
+  line.command("status", "Show how the coordinator is", with(ctl::status));
+
+  CLI::App& model = line.group("model", "Publish, list and remove models");
+  std::string path, name;
+  CLI::App& publish =
+      line.command(model, "publish", "Cut a model into sealed shards and publish it",
+                   with([&](const ctl::Context& c) { return ctl::model_publish(c, path, name); }));
+  publish.add_option("path", path, "A GGUF file, or a folder with safetensors and config.json")
+      ->required();
+  publish.add_option("--name", name, "What to publish it as, instead of the model's own name");
+  line.command(model, "list", "Show the published models", with(ctl::model_list));
+  line.command(model, "remove", "Remove a published model and its shards",
+               with([&](const ctl::Context& c) { return ctl::model_remove(c, name); }))
+      .add_option("name", name, "As model list shows it")
+      ->required();
+
+  CLI::App& host = line.group("host", "Show hosts and say what they may do");
+  line.command(host, "list", "Show the hosts and their devices", with(ctl::host_list));
+  uint64_t host_id = 0;
+  const auto add_standing = [&](const char* word, const char* help,
+                                rpc::HostInfo::Standing standing) {
+    line.command(host, word, help, with([&host_id, standing](const ctl::Context& c) {
+                   return ctl::host_standing(c, host_id, standing);
+                 }))
+        .add_option("id", host_id, "As host list shows it")
+        ->required();
+  };
+  add_standing("trust", "Let a host hold the ends of anchored sessions",
+               rpc::HostInfo::Standing::TRUSTED);
+  add_standing("untrust", "Make a host an ordinary volunteer (also lifts a ban)",
+               rpc::HostInfo::Standing::VOLUNTEER);
+  add_standing("ban", "Drop a host and let it in no more", rpc::HostInfo::Standing::BANNED);
+
+  uint32_t ended = 20;
+  line.command(line.group("session", "Show generations"), "list",
+               "Show live sessions and the last that ended",
+               with([&](const ctl::Context& c) { return ctl::session_list(c, ended); }))
+      .add_option("--ended", ended, "How many that ended");
+  uint64_t after = 0;
+  uint32_t count = 1000;
+  CLI::App& events =
+      line.command(line.group("event", "Show what happened"), "list", "Show events, oldest first",
+                   with([&](const ctl::Context& c) { return ctl::event_list(c, after, count); }));
+  events.add_option("--after", after, "Only those after this id");
+  events.add_option("--count", count, "At most so many");
+
+  ctl::GenerateOptions options;
+  CLI::App& generate =
+      line.command("generate", "Generate text over the attached machines",
+                   with([&](const ctl::Context& c) { return ctl::generate(c, options); }));
+  generate.add_option("--model", options.model, "As model list shows it")->required();
+  generate.add_option("--prompt", options.prompt, "What the text begins with")->required();
+  generate.add_option("--max-tokens", options.max_tokens, "Stop after so many")
+      ->check(CLI::Range(1, 1 << 20));
+  generate.add_option("--temperature", options.temperature, "0 takes the likeliest token always");
+  generate.add_option("--top-k", options.top_k, "Draw among so many of the likeliest; 0: all");
+  generate.add_option("--top-p", options.top_p,
+                      "Draw among the likeliest that together reach this; 1: all");
+  generate.add_option("--min-p", options.min_p,
+                      "Draw among those at least so likely beside the likeliest; 0: all");
+  generate.add_option("--repetition-penalty", options.repetition_penalty,
+                      "More than 1 makes repetition rarer");
+  generate.add_option("--seed", options.seed, "The same seed gives the same text");
+  generate.add_flag("--stream,!--no-stream", options.stream, "Print the text as it comes (default)");
+  generate.add_option("--privacy", options.privacy, "public, or anchored: ends on trusted hosts only")
+      ->check(CLI::IsMember({"public", "anchored"}));
+  generate.add_option("--stages", options.stages, "Split over at least so many devices");
+  generate.add_option("--cut", options.cuts, "Exactly these stage starts, as 1,3,5")->delimiter(',');
+  generate.add_flag("--ignore-eos", options.ignore_eos, "Go on after the model's end of text");
+  return line.run(argc, argv);
+}

@@ -1,0 +1,157 @@
+#include "coordinator/rpc/admin_server.h"
+
+#include <algorithm>
+
+#include "coordinator/data_folder.h"
+#include "coordinator/rpc/require.h"
+#include "schema/limits.h"
+
+namespace shoal {
+namespace {
+
+constexpr int64_t kInviteLifetimeMaxMs = int64_t{366} * 24 * 3600 * 1000;
+
+rpc::HostInfo::Standing wire_standing(Standing standing) {
+  switch (standing) {
+    case Standing::kVolunteer: return rpc::HostInfo::Standing::VOLUNTEER;
+    case Standing::kTrusted: return rpc::HostInfo::Standing::TRUSTED;
+    case Standing::kBanned: return rpc::HostInfo::Standing::BANNED;
+  }
+  SHOAL_UNREACHABLE();
+}
+
+Standing standing_of(rpc::HostInfo::Standing standing) {
+  switch (standing) {
+    case rpc::HostInfo::Standing::VOLUNTEER: return Standing::kVolunteer;
+    case rpc::HostInfo::Standing::TRUSTED: return Standing::kTrusted;
+    case rpc::HostInfo::Standing::BANNED: return Standing::kBanned;
+  }
+  rpc::throw_error({ErrorCode::kInvalid, "unknown standing"});
+}
+
+void write_device(rpc::HostInfo::Device::Builder out, const DeviceRow& row, std::string_view state,
+                  const std::string& reason) {
+  auto info = out.initInfo();
+  info.setId(row.name_on_host);
+  info.setSelector(row.selector);
+  info.setPlane(row.plane);
+  info.setName(row.name);
+  info.setDriver(row.driver);
+  info.setMemoryBytes(static_cast<uint64_t>(row.memory.count));
+  info.setSoftware(row.software);
+  out.setExact(row.exact);
+  out.setDecodeRowsPerSecond(row.decode_rows_per_second);
+  out.setState(std::string(state));
+  out.setReason(reason);
+}
+
+class AdminServer final : public rpc::Admin::Server {
+ public:
+  explicit AdminServer(Parts& parts) : parts_(parts) {}
+
+  kj::Promise<void> status(StatusContext context) override {
+    const std::vector<HostRow> known = require(parts_.hosts.list());
+    const std::vector<ModelRow> models = require(parts_.models.list());
+    auto status = context.getResults().initStatus();
+    status.setName(parts_.folder.settings.name);
+    status.setVersion(SHOAL_VERSION);
+    status.setUptimeMs(static_cast<uint64_t>((parts_.clock.now_monotonic() - parts_.started).count));
+    status.setAddress(parts_.folder.settings.listen_host + ":" + std::to_string(parts_.port));
+    status.setPin(parts_.folder.pin);
+    status.setHostsKnown(static_cast<uint32_t>(known.size()));
+    status.setHostsConnected(static_cast<uint32_t>(parts_.pool.hosts().size()));
+    status.setDevicesReady(static_cast<uint32_t>(parts_.pool.offers().size()));
+    status.setModels(static_cast<uint32_t>(models.size()));
+    status.setTokensGenerated(static_cast<uint64_t>(require(parts_.sessions.tokens_ever())));
+    return kj::READY_NOW;
+  }
+
+  kj::Promise<void> listHosts(ListHostsContext context) override {
+    const std::vector<HostRow> known = require(parts_.hosts.list());
+    auto hosts = context.getResults().initHosts(static_cast<uint>(known.size()));
+    for (uint i = 0; i < hosts.size(); ++i) {
+      const HostRow& row = known[i];
+      auto host = hosts[i];
+      host.setId(static_cast<uint64_t>(row.id.value));
+      host.setName(row.name);
+      host.setSystem(row.system);
+      host.setVersion(row.version);
+      host.setStanding(wire_standing(row.standing));
+      host.setLastSeenMs(row.last_seen.count);
+      const auto live = parts_.pool.hosts().find(row.id);
+      host.setConnected(live != parts_.pool.hosts().end());
+      if (live != parts_.pool.hosts().end()) {
+        host.setLastSeenMs(parts_.clock.now_wall().count);
+        const std::vector<PoolDevice>& devices = live->second->devices;
+        auto out = host.initDevices(static_cast<uint>(devices.size()));
+        for (uint d = 0; d < out.size(); ++d) {
+          write_device(out[d], devices[d].row, device_state_word(devices[d]), devices[d].reason);
+        }
+        continue;
+      }
+      const std::vector<DeviceRow> devices = require(parts_.hosts.devices(row.id));
+      auto out = host.initDevices(static_cast<uint>(devices.size()));
+      for (uint d = 0; d < out.size(); ++d) {
+        write_device(out[d], devices[d], "gone", "its host is not connected");
+      }
+    }
+    return kj::READY_NOW;
+  }
+
+  kj::Promise<void> setHostStanding(SetHostStandingContext context) override {
+    const auto params = context.getParams();
+    const HostId id{static_cast<int64_t>(params.getHostId())};
+    const Standing standing = standing_of(params.getStanding());
+    require(parts_.hosts.set_standing(id, standing));
+    parts_.journal.note("host_standing", std::string(standing_name(standing)), id);
+    if (standing == Standing::kBanned) {
+      if (const auto live = parts_.pool.hosts().find(id); live != parts_.pool.hosts().end()) {
+        parts_.pool.detach(id, live->second->login);
+      }
+    } else {
+      parts_.pool.set_trusted(id, standing == Standing::kTrusted);
+    }
+    return kj::READY_NOW;
+  }
+
+  kj::Promise<void> createInvite(CreateInviteContext context) override {
+    const auto params = context.getParams();
+    if (params.getLifetimeMs() == 0 || params.getLifetimeMs() > uint64_t{kInviteLifetimeMaxMs} ||
+        params.getUsesMax() == 0) {
+      rpc::throw_error({ErrorCode::kInvalid, "an invite lives from 1 ms to 366 days, for at least one use"});
+    }
+    const std::string invite =
+        require(make_invite(*parts_.folder.store, parts_.clock,
+                            Millis{static_cast<int64_t>(params.getLifetimeMs())}, params.getUsesMax()));
+    parts_.journal.note("invite_made", "for " + std::to_string(params.getUsesMax()) + " uses within " +
+                                           std::to_string(params.getLifetimeMs() / 1000) + " s");
+    context.getResults().setUrl(attach_url_of(parts_, invite));
+    return kj::READY_NOW;
+  }
+
+  kj::Promise<void> listEvents(ListEventsContext context) override {
+    const auto params = context.getParams();
+    const int64_t after = static_cast<int64_t>(std::min<uint64_t>(params.getAfterId(), INT64_MAX));
+    const std::vector<EventRow> rows = require(
+        parts_.sessions.events(after, std::min<uint32_t>(params.getCountMax(), limits::kListRowsMax)));
+    auto events = context.getResults().initEvents(static_cast<uint>(rows.size()));
+    for (uint i = 0; i < events.size(); ++i) {
+      events[i].setId(static_cast<uint64_t>(rows[i].id));
+      events[i].setAtMs(rows[i].at.count);
+      events[i].setKind(rows[i].kind);
+      events[i].setHostId(static_cast<uint64_t>(rows[i].host.value));
+      events[i].setSessionId(static_cast<uint64_t>(rows[i].session.value));
+      events[i].setText(rows[i].text);
+    }
+    return kj::READY_NOW;
+  }
+
+ private:
+  Parts& parts_;
+};
+
+}  // namespace
+
+rpc::Admin::Client make_admin_server(Parts& parts) { return kj::heap<AdminServer>(parts); }
+
+}  // namespace shoal

@@ -1,0 +1,49 @@
+#pragma once
+// The parts of a running coordinator, introduced to each other, as its servers use them.
+//
+// All of it belongs to the one thread of the KJ loop, and outlives every server and session.
+
+#include <kj/timer.h>
+
+#include <set>
+#include <string>
+
+#include "base/clock.h"
+#include "base/random.h"
+#include "coordinator/data_folder.h"
+#include "coordinator/session/journal.h"
+#include "coordinator/session/pool.h"
+#include "coordinator/store/host_table.h"
+#include "coordinator/store/model_table.h"
+#include "coordinator/store/session_table.h"
+#include "coordinator/store/shard_store.h"
+
+namespace shoal {
+
+struct Parts {
+  Parts(DataFolder data_folder, ShardStore shard_store, kj::Timer& timer, const Clock& clock, Random& random)
+      : folder(std::move(data_folder)), timer(timer), clock(clock), random(random), hosts(*folder.store),
+        models(*folder.store), sessions(*folder.store), shards(std::move(shard_store)),
+        journal(sessions, clock), started(clock.now_monotonic()) {}
+  KJ_DISALLOW_COPY(Parts);
+
+  DataFolder folder;
+  kj::Timer& timer;
+  const Clock& clock;
+  Random& random;
+  HostTable hosts;
+  ModelTable models;
+  SessionTable sessions;
+  ShardStore shards;
+  Journal journal;
+  Pool pool;
+
+  Millis started;       // Monotonic.
+  uint16_t port = 0;    // Of the hosts' door, once it is open.
+  bool stopping = false;  // No new sessions.
+};
+
+// The attach URL of the hosts' door, with an invite or without.
+std::string attach_url_of(const Parts& parts, const std::string& invite);
+
+}  // namespace shoal

@@ -1,0 +1,174 @@
+#include "coordinator/session/pool.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace shoal {
+namespace {
+
+// What a device keeps for its owner, its driver and our own small buffers.
+Bytes usable_memory(Bytes memory) { return Bytes{memory.count / 10 * 9}; }
+
+}  // namespace
+
+std::string_view device_state_word(const PoolDevice& device) {
+  switch (device.state) {
+    case DeviceState::kReady: return device.stages > 0 ? "working" : "pooled";
+    case DeviceState::kStarting: return "sleeping";
+    case DeviceState::kFailed: return "quarantined";
+    case DeviceState::kDraining: return "draining";
+  }
+  SHOAL_UNREACHABLE();
+}
+
+Pool::Hold::Hold(Hold&& other) noexcept
+    : pool_(std::exchange(other.pool_, nullptr)), place_(std::move(other.place_)),
+      bytes_(other.bytes_), shards_(std::move(other.shards_)) {}
+
+Pool::Hold& Pool::Hold::operator=(Hold&& other) noexcept {
+  std::swap(pool_, other.pool_);
+  std::swap(place_, other.place_);
+  std::swap(bytes_, other.bytes_);
+  std::swap(shards_, other.shards_);
+  return *this;
+}
+
+Pool::Hold::~Hold() {
+  if (pool_ != nullptr) pool_->release(*this);
+}
+
+uint64_t Pool::attach(HostId id, const std::string& name, bool trusted, rpc::Host::Client client) {
+  if (const auto former = hosts_.find(id); former != hosts_.end()) detach(id, former->second->login);
+  auto host = std::make_unique<Host>(kj::mv(client), kj::newPromiseAndFulfiller<void>());
+  host->id = id;
+  host->login = ++logins_;
+  host->name = name;
+  host->trusted = trusted;
+  hosts_[id] = std::move(host);
+  note_change();
+  return logins_;
+}
+
+void Pool::detach(HostId id, uint64_t login) {
+  if (!is_current(id, login)) return;
+  const auto node = hosts_.extract(id);
+  node.mapped()->go->fulfill();
+  note_change();
+}
+
+bool Pool::is_current(HostId id, uint64_t login) const {
+  const auto found = hosts_.find(id);
+  return found != hosts_.end() && found->second->login == login;
+}
+
+void Pool::report(HostId id, uint64_t login, std::vector<PoolDevice> devices) {
+  Host* const host = find(id, login);
+  if (host == nullptr) return;
+  for (PoolDevice& device : devices) {
+    const auto former = std::ranges::find_if(host->devices, [&](const PoolDevice& other) {
+      return other.row.name_on_host == device.row.name_on_host;
+    });
+    if (former == host->devices.end()) continue;
+    device.reserved = former->reserved;
+    device.stages = former->stages;
+  }
+  host->devices = std::move(devices);
+  note_change();
+}
+
+void Pool::set_trusted(HostId id, bool trusted) {
+  if (const auto found = hosts_.find(id); found != hosts_.end()) {
+    found->second->trusted = trusted;
+    note_change();
+  }
+}
+
+void Pool::set_hop(HostId id, uint64_t login, double seconds) {
+  if (Host* const host = find(id, login)) host->hop_seconds = seconds;
+}
+
+Pool::Host* Pool::find(HostId id, uint64_t login) {
+  return is_current(id, login) ? hosts_.at(id).get() : nullptr;
+}
+
+PoolDevice* Pool::find(const DevicePlace& place) {
+  Host* const host = find(place.host, place.login);
+  if (host == nullptr) return nullptr;
+  const auto found = std::ranges::find_if(host->devices, [&](const PoolDevice& device) {
+    return device.row.name_on_host == place.device;
+  });
+  return found == host->devices.end() ? nullptr : &*found;
+}
+
+std::vector<Pool::Offer> Pool::offers() const {
+  std::vector<Offer> offers;
+  for (const auto& [id, host] : hosts_) {
+    for (const PoolDevice& device : host->devices) {
+      if (device.state != DeviceState::kReady || !device.worker_key) continue;
+      PlanDevice plan;
+      plan.host = id;
+      plan.trusted = host->trusted;
+      plan.exact = device.row.exact;
+      plan.memory_free = std::max(usable_memory(device.row.memory) - device.reserved, Bytes{0});
+      plan.weight_bytes_per_second = device.row.weight_bytes_per_second;
+      plan.flops_per_second = device.row.flops_per_second;
+      plan.hop_seconds = host->hop_seconds;
+      plan.sessions = device.stages;
+      offers.push_back({{id, host->login, device.row.name_on_host}, plan});
+    }
+  }
+  return offers;
+}
+
+Pool::Hold Pool::hold(const DevicePlace& place, Bytes bytes, std::vector<Digest> shards) {
+  Hold hold;
+  Host* const host = find(place.host, place.login);
+  PoolDevice* const device = find(place);
+  if (host == nullptr || device == nullptr) return hold;
+  device->reserved += bytes;
+  device->stages += 1;
+  for (const Digest& shard : shards) host->readable[shard] += 1;
+  hold.pool_ = this;
+  hold.place_ = place;
+  hold.bytes_ = bytes;
+  hold.shards_ = std::move(shards);
+  return hold;
+}
+
+void Pool::release(const Hold& hold) {
+  Host* const host = find(hold.place_.host, hold.place_.login);
+  if (host == nullptr) return;
+  for (const Digest& shard : hold.shards_) {
+    const auto found = host->readable.find(shard);
+    if (found != host->readable.end() && --found->second == 0) host->readable.erase(found);
+  }
+  if (PoolDevice* const device = find(hold.place_)) {
+    device->reserved = std::max(device->reserved - hold.bytes_, Bytes{0});
+    device->stages = std::max(device->stages - 1, 0);
+  }
+  note_change();
+}
+
+bool Pool::may_read(HostId id, const Digest& shard) const {
+  const auto found = hosts_.find(id);
+  return found != hosts_.end() && found->second->readable.contains(shard);
+}
+
+kj::Promise<void> Pool::gone(const DevicePlace& place) {
+  Host* const host = find(place.host, place.login);
+  if (host == nullptr) return kj::READY_NOW;
+  return host->gone.addBranch();
+}
+
+kj::Promise<void> Pool::changed() {
+  auto pair = kj::newPromiseAndFulfiller<void>();
+  std::erase_if(waiting_, [](auto& fulfiller) { return !fulfiller->isWaiting(); });
+  waiting_.push_back(kj::mv(pair.fulfiller));
+  return kj::mv(pair.promise);
+}
+
+void Pool::note_change() {
+  for (auto& fulfiller : std::exchange(waiting_, {})) fulfiller->fulfill();
+}
+
+}  // namespace shoal

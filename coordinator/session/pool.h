@@ -1,0 +1,122 @@
+#pragma once
+// The hosts that are connected now, their devices and what is taken of them; which shards each host may
+// read. Decides nothing: work/ chooses among what this room lists.
+//
+// Belongs to the coordinator's one thread. Outlives the sessions that hold places in it.
+
+#include <kj/async.h>
+#include "schema/coordinator.capnp.h"
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/digest.h"
+#include "base/secrets.h"
+#include "coordinator/store/host_table.h"
+#include "coordinator/work/planner.h"
+
+namespace shoal {
+
+enum class DeviceState { kReady, kStarting, kFailed, kDraining };
+
+struct PoolDevice {
+  DeviceRow row;  // Who it is and what it measured.
+  DeviceState state = DeviceState::kStarting;
+  std::string reason;
+  std::optional<BoxPublicKey> worker_key;  // Empty: no worker now.
+
+  // Kept by the pool over reports.
+  Bytes reserved;
+  int stages = 0;
+};
+
+// A device of a host, as one login of it knows it.
+struct DevicePlace {
+  HostId host;
+  uint64_t login = 0;  // Numbers the host's logins; another login is another place.
+  std::string device;
+
+  friend auto operator<=>(const DevicePlace&, const DevicePlace&) = default;
+};
+
+// A word of DESIGN.md 7 for people.
+std::string_view device_state_word(const PoolDevice& device);
+
+class Pool {
+ public:
+  struct Host {
+    HostId id;
+    uint64_t login = 0;
+    std::string name;
+    bool trusted = false;
+    rpc::Host::Client client;
+    double hop_seconds = 0;
+    std::vector<PoolDevice> devices;
+    std::map<Digest, int> readable;  // Shards that it was given, and how often.
+    kj::ForkedPromise<void> gone;
+    kj::Own<kj::PromiseFulfiller<void>> go;
+    uint64_t reads = 0;  // Shard reads so far: how a long opening shows that it goes on.
+
+    Host(rpc::Host::Client client, kj::PromiseFulfillerPair<void> gone_pair)
+        : client(kj::mv(client)), gone(gone_pair.promise.fork()), go(kj::mv(gone_pair.fulfiller)) {}
+  };
+
+  // Memory of a device taken by a stage, and its host's right to read the stage's shards. Given back
+  // at the end of its life. Holds no more when the host has gone meanwhile.
+  class Hold {
+   public:
+    Hold() = default;
+    Hold(Hold&& other) noexcept;
+    Hold& operator=(Hold&& other) noexcept;
+    ~Hold();
+
+   private:
+    friend class Pool;
+    Pool* pool_ = nullptr;  // Null when it holds nothing.
+    DevicePlace place_;
+    Bytes bytes_;
+    std::vector<Digest> shards_;
+  };
+
+  Pool() = default;
+  KJ_DISALLOW_COPY(Pool);
+
+  // A host that logs in takes the place of its former login. Returns the login's number.
+  uint64_t attach(HostId id, const std::string& name, bool trusted, rpc::Host::Client client);
+  void detach(HostId id, uint64_t login);  // Nothing when that login is over already.
+  bool is_current(HostId id, uint64_t login) const;
+  void report(HostId id, uint64_t login, std::vector<PoolDevice> devices);
+  void set_trusted(HostId id, bool trusted);
+  void set_hop(HostId id, uint64_t login, double seconds);
+
+  const std::map<HostId, std::unique_ptr<Host>>& hosts() const { return hosts_; }
+  Host* find(HostId id, uint64_t login);  // Null when that login is over.
+  PoolDevice* find(const DevicePlace& place);  // Null likewise, or when it is no longer enabled.
+
+  // Devices that may take a stage now, with what is free of them.
+  struct Offer {
+    DevicePlace place;
+    PlanDevice plan;
+  };
+  std::vector<Offer> offers() const;
+
+  Hold hold(const DevicePlace& place, Bytes bytes, std::vector<Digest> shards);
+  bool may_read(HostId id, const Digest& shard) const;
+
+  kj::Promise<void> gone(const DevicePlace& place);  // When the host's login is over.
+  kj::Promise<void> changed();                       // At the next change of hosts or devices.
+
+ private:
+  void release(const Hold& hold);
+  void note_change();
+
+  std::map<HostId, std::unique_ptr<Host>> hosts_;
+  uint64_t logins_ = 0;
+  std::vector<kj::Own<kj::PromiseFulfiller<void>>> waiting_;
+};
+
+}  // namespace shoal

@@ -1,0 +1,98 @@
+#include "coordinator/settings.h"
+
+#include <charconv>
+
+#include "base/host.h"
+
+namespace shoal {
+
+std::span<const SettingSpec> coordinator_setting_table() {
+  static const SettingSpec kTable[] = {
+      {"name", std::string("Shoal"), "What volunteers see as this coordinator's name."},
+      {"listen.host", std::string("0.0.0.0"), "The address to listen on for hosts."},
+      {"listen.port", int64_t{7410}, "The port to listen on; 0 takes any free one.", 0, 65535},
+      {"listen.public_host", std::string(),
+       "The name or address that attach URLs carry, if hosts reach this machine by another one than\n"
+       "it listens on."},
+      {"hosts.ping_interval_ms", int64_t{2000},
+       "How often a host says that it is alive. Silent for three times as long, it is dropped.", 100, 600'000},
+      {"session.rows_max", int64_t{64}, "Tokens of a prompt that go through a stage in one step.", 1, 1024},
+      {"session.step_timeout_ms", int64_t{2000},
+       "No step of a stage is given up sooner; then the stage moves to another device.", 100, 600'000},
+      {"session.step_timeout_factor", 8.0,
+       "A step may take so many times what the same stage took before.", 1, 1000},
+      {"session.first_step_timeout_ms", int64_t{10'000},
+       "No step of a stage that has not been measured yet is given up sooner.", 100, 600'000},
+      {"session.open_silence_ms", int64_t{30'000},
+       "A device that opens a stage, and for so long neither fetches a shard nor answers, is given up.", 100,
+       3'600'000},
+      {"session.repair_wait_ms", int64_t{20'000},
+       "How long a session waits for a device to appear when none can take a lost stage.", 0, 3'600'000},
+      {"session.device_rest_ms", int64_t{2000},
+       "How long a device that failed a session is left alone before the same session tries it again.", 0,
+       600'000},
+      {"session.device_failures_max", int64_t{5},
+       "After so many failures a session does not try a device again.", 1, 1000},
+      {"session.kept_memory_bytes_max", int64_t{64} << 20,
+       "A session keeps what went into its stages, to replay it when a device is lost: so much in\n"
+       "memory, the rest in files.",
+       0, 1e15},
+      {"session.live_max", int64_t{64}, "Sessions at a time.", 1, 100'000},
+      {"stop.drain_ms", int64_t{10'000},
+       "How long a coordinator that is told to stop lets sessions finish.", 0, 3'600'000},
+  };
+  return kTable;
+}
+
+CoordinatorSettings coordinator_settings(const Settings& settings) {
+  CoordinatorSettings out;
+  out.name = settings.text("name");
+  out.listen_host = settings.text("listen.host");
+  out.listen_port = static_cast<uint16_t>(settings.integer("listen.port"));
+  out.public_host = settings.text("listen.public_host");
+  out.ping_interval = Millis{settings.integer("hosts.ping_interval_ms")};
+  out.drain = Millis{settings.integer("stop.drain_ms")};
+  SessionOptions& session = out.session;
+  session.rows_max = settings.integer("session.rows_max");
+  session.step.least = Millis{settings.integer("session.step_timeout_ms")};
+  session.step.factor = settings.real("session.step_timeout_factor");
+  session.step.first = Millis{settings.integer("session.first_step_timeout_ms")};
+  session.open_silence = Millis{settings.integer("session.open_silence_ms")};
+  session.repair_wait = Millis{settings.integer("session.repair_wait_ms")};
+  session.device_rest = Millis{settings.integer("session.device_rest_ms")};
+  session.device_failures_max = settings.integer("session.device_failures_max");
+  session.kept_memory_max = settings.integer("session.kept_memory_bytes_max");
+  session.live_max = settings.integer("session.live_max");
+  return out;
+}
+
+Result<CoordinatorSettings> load_coordinator_settings(const std::filesystem::path& folder) {
+  SHOAL_TRY_ASSIGN(settings, Settings::load(coordinator_setting_table(), folder / "coordinator.toml"));
+  return coordinator_settings(settings);
+}
+
+Result<void> set_listen(CoordinatorSettings& settings, std::string_view text) {
+  const Error wrong{ErrorCode::kInvalid,
+                    "--listen " + std::string(text) + " is not HOST:PORT, such as 0.0.0.0:7410"};
+  const size_t colon = text.rfind(':');
+  if (colon == std::string_view::npos || colon == 0) return wrong;
+  std::string_view host = text.substr(0, colon);
+  const std::string_view port = text.substr(colon + 1);
+  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  uint16_t number = 0;
+  const auto read = std::from_chars(port.data(), port.data() + port.size(), number);
+  if (host.empty() || port.empty() || read.ec != std::errc() || read.ptr != port.data() + port.size()) {
+    return wrong;
+  }
+  settings.listen_host = host;
+  settings.listen_port = number;
+  return {};
+}
+
+std::string attach_host(const CoordinatorSettings& settings) {
+  if (!settings.public_host.empty()) return settings.public_host;
+  const std::string& host = settings.listen_host;
+  return host == "0.0.0.0" || host == "::" || host == "*" ? host_name() : host;
+}
+
+}  // namespace shoal

@@ -1,0 +1,66 @@
+#pragma once
+// Hosts, their devices and what these measured, and the invites by which hosts come. Rows in and out;
+// decides nothing but whether an invite may still be used.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/digest.h"
+#include "base/secrets.h"
+#include "coordinator/store/store.h"
+
+namespace shoal {
+
+enum class Standing { kVolunteer, kTrusted, kBanned };
+std::string_view standing_name(Standing standing);
+
+struct HostRow {
+  HostId id;
+  SigningPublicKey public_key;
+  std::string name, system, version;
+  Standing standing = Standing::kVolunteer;
+  Millis enrolled_at, last_seen;
+};
+
+struct DeviceRow {
+  std::string name_on_host;  // "cpu", "vulkan:<uuid>".
+  std::string selector, plane, name, driver;
+  Bytes memory;
+  bool software = false;
+
+  // Its last benchmark and self-test; measured_at is 0 before the first.
+  Millis measured_at;
+  double decode_rows_per_second = 0, prefill_rows_per_second = 0;
+  double weight_bytes_per_second = 0, flops_per_second = 0, copy_bytes_per_second = 0;
+  bool exact = false;
+  int64_t samples = 0, failed = 0, unsupported = 0;
+  std::string first_failure;
+};
+
+class HostTable {
+ public:
+  explicit HostTable(Store& store) : store_(store) {}  // The store outlives the table.
+
+  Result<std::optional<HostRow>> find(HostId id);
+  Result<std::optional<HostRow>> find(const SigningPublicKey& key);
+  Result<std::vector<HostRow>> list();
+  Result<HostId> enrol(const HostRow& host);             // Its id is not used.
+  Result<void> update(const HostRow& host);              // Name, system, version, last seen.
+  Result<void> set_last_seen(HostId id, Millis at);
+  Result<void> set_standing(HostId id, Standing standing);  // kNotFound for an unknown host.
+
+  // What the host reports of a device; a new benchmark is added to the old ones.
+  Result<void> save_device(HostId host, const DeviceRow& device, Millis now);
+  Result<std::vector<DeviceRow>> devices(HostId host);
+
+  // Only the digest of an invite's secret is kept.
+  Result<void> add_invite(const Digest& secret, Millis now, Millis expires_at, int64_t uses_max);
+  // Counts one use. kDenied with a sentence for the owner when unknown, expired or used up.
+  Result<void> use_invite(const Digest& secret, Millis now);
+
+ private:
+  Store& store_;
+};
+
+}  // namespace shoal

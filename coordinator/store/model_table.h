@@ -1,0 +1,46 @@
+#pragma once
+// Published models: the manifest, and for each fragment its sealed shard and the wrapped key. Rows in and
+// out. A model is there whole or not at all.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/digest.h"
+#include "coordinator/store/store.h"
+
+namespace shoal {
+
+struct ShardRow {
+  Digest digest;
+  int64_t sealed_bytes = 0;
+  ByteVector wrapped_key;
+};
+
+struct ModelRow {
+  ModelId id;
+  std::string name;
+  Digest digest;         // Of the manifest.
+  std::string manifest;  // JSON. Empty in lists.
+  Millis published_at;
+  std::vector<ShardRow> shards;  // By fragment. Empty in lists.
+  int64_t fragments = 0;
+  int64_t sealed_bytes = 0;
+};
+
+class ModelTable {
+ public:
+  explicit ModelTable(Store& store) : store_(store) {}  // The store outlives the table.
+
+  Result<ModelId> add(const ModelRow& model);  // kExists when the name is taken.
+  Result<std::vector<ModelRow>> list();
+  Result<std::optional<ModelRow>> find(const std::string& name);  // Whole.
+  Result<void> remove(ModelId id);
+  // Whether any model has the shard.
+  Result<bool> has_shard(const Digest& digest);
+
+ private:
+  Store& store_;
+};
+
+}  // namespace shoal
