@@ -96,15 +96,14 @@ class GgufKeys {
 
 json gguf_definition(const json& keys) {
   const std::string prefix = "tokenizer.ggml.";
-  return {{"format", "gguf"},
-          {"model", keys.at(prefix + "model")},
-          {"tokens", keys.at(prefix + "tokens")},
-          {"scores", keys.at(prefix + "scores")},
-          {"types", keys.at(prefix + "token_type")},
-          {"bos", keys.at(prefix + "bos_token_id")},
-          {"eos", json::array({keys.at(prefix + "eos_token_id")})},
-          {"add_bos", keys.value(prefix + "add_bos_token", true)},
-          {"add_space_prefix", keys.value(prefix + "add_space_prefix", true)}};
+  json definition = {{"format", "gguf"}, {"eos", json::array({keys.at(prefix + "eos_token_id")})}};
+  for (const auto& [name, key] : std::map<std::string, std::string>{
+           {"model", "model"}, {"pre", "pre"}, {"tokens", "tokens"}, {"scores", "scores"},
+           {"types", "token_type"}, {"merges", "merges"}, {"bos", "bos_token_id"},
+           {"add_bos", "add_bos_token"}, {"add_space_prefix", "add_space_prefix"}}) {
+    if (keys.contains(prefix + key)) definition[name] = keys.at(prefix + key);
+  }
+  return definition;
 }
 
 Tokenizer open(const json& definition) {
@@ -236,6 +235,7 @@ class TokenizerTest : public QObject {
   void stories_cases_from_tokenizer_json();
   void stories_cases_from_gguf();
   void stories_readers_agree_on_random_text();
+  void demo_model_reads_its_own_text();
 
   void words_of_gpt2();
   void words_of_llama3_and_qwen2();
@@ -326,6 +326,26 @@ void TokenizerTest::stories_readers_agree_on_random_text() {
     QCOMPARE(from_gguf.encode(text, true), ids);
     QCOMPARE(from_gguf.decode(ids), text);
   }
+}
+
+void TokenizerTest::demo_model_reads_its_own_text() {
+  // Method: the script that trained the model wrote down what its own tokenizer made of these texts.
+  const std::filesystem::path folder = std::string(SHOAL_SOURCE_DIR) + "/models/demo";
+  const std::string bytes = file_text(folder / "shoal-demo-q8_0.gguf");
+  const Tokenizer tokenizer = open(gguf_definition(GgufKeys(bytes).read()));
+  const json reference = json::parse(file_text(folder / "reference.json"));
+  QVERIFY(!reference["prompts"].empty());
+  for (const json& item : reference["prompts"]) {
+    QCOMPARE(tokenizer.encode(item["prompt"].get<std::string>(), true), item["prompt_ids"].get<Ids>());
+    QCOMPARE(tokenizer.decode(item["greedy_ids"].get<Ids>()), item["greedy_text"].get<std::string>());
+  }
+  const std::string text = file_text(folder / "heldout.txt");
+  const Ids ids = tokenizer.encode(text, false);
+  QCOMPARE(ids.size(), reference["heldout"]["heldout_tokens"].get<size_t>());
+  Ids first = {*tokenizer.bos()};
+  first.insert(first.end(), ids.begin(), ids.begin() + 255);
+  QCOMPARE(first, reference["heldout"]["first_window_ids"].get<Ids>());
+  QCOMPARE(tokenizer.decode(ids), text);
 }
 
 void TokenizerTest::words_of_gpt2() {
