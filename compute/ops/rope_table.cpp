@@ -95,14 +95,14 @@ Wide frequency(const RopeSpec& spec, uint32_t pair) {
 double sin_series(double x) {
   const double x2 = x * x;
   double sum = 0.0;
-  for (int k = 19; k >= 3; k -= 2) sum = (sum - 1.0) * x2 / double(k * (k - 1));
+  for (int k = 19; k >= 3; k -= 2) sum = (-1.0 - sum) * x2 / double(k * (k - 1));
   return x + x * sum;
 }
 
 double cos_series(double x) {
   const double x2 = x * x;
   double sum = 0.0;
-  for (int k = 20; k >= 2; k -= 2) sum = (sum - 1.0) * x2 / double(k * (k - 1));
+  for (int k = 20; k >= 2; k -= 2) sum = (-1.0 - sum) * x2 / double(k * (k - 1));
   return 1.0 + sum;
 }
 
