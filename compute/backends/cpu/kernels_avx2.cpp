@@ -7,6 +7,7 @@
 
 #if defined(__x86_64__) && defined(__GNUC__)
 
+#include <cpuid.h>
 #include <immintrin.h>
 
 #include "compute/backends/cpu/weight_layout.h"
@@ -14,8 +15,12 @@
 
 // Only what stands below is compiled for AVX2, and it uses no template of a header: the linker might
 // take that instance for the whole program.
+#ifdef __clang__
+#pragma clang attribute push(__attribute__((target("avx2,f16c"))), apply_to = function)
+#else
 #pragma GCC push_options
 #pragma GCC target("avx2,f16c")
+#endif
 
 namespace shoal::compute {
 namespace {
@@ -592,12 +597,19 @@ bool swiglu_avx2(const KernelCall& call, int64_t first, int64_t last) {
 }  // namespace
 }  // namespace shoal::compute
 
+#ifdef __clang__
+#pragma clang attribute pop
+#else
 #pragma GCC pop_options
+#endif
 
 namespace shoal::compute {
 
 const KernelTable* avx2_kernels() {
-  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("f16c")) return nullptr;
+  // Not every compiler's __builtin_cpu_supports() knows F16C: bit 29 of ECX, leaf 1.
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  const bool f16c = __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx >> 29 & 1u) != 0;
+  if (!__builtin_cpu_supports("avx2") || !f16c) return nullptr;
   static const KernelTable kTable = [] {
     KernelTable table = portable_kernels();
     const auto replace = [&](OpKind kind, auto run) { table[static_cast<size_t>(kind)].run = run; };
