@@ -5,6 +5,11 @@
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <dlfcn.h>
+
+// The software driver and the validation layer do not free all that they allocate.
+extern "C" const char* __lsan_default_suppressions() {
+  return "leak:libvulkan_lvp.so\nleak:libVkLayer_khronos_validation.so\n";
+}
 #endif
 
 namespace shoal::compute {
@@ -186,9 +191,10 @@ Result<void> VulkanInstance::find_devices() {
   handles.resize(count);
 
 #if defined(__SANITIZE_ADDRESS__)
-  // The software driver leaves 128 bytes allocated when it is unloaded; keep it, so that the leak
-  // checker sees whose they are.
-  dlopen("libvulkan_lvp.so", RTLD_LAZY | RTLD_NODELETE);
+  // Kept past their last use, so that the leak checker can tell their leaks by their names.
+  for (const char* library : {"libvulkan_lvp.so", "libVkLayer_khronos_validation.so"}) {
+    dlopen(library, RTLD_LAZY | RTLD_NODELETE | RTLD_NOLOAD);
+  }
 #endif
 
   for (const VkPhysicalDevice handle : handles) {
