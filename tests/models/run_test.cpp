@@ -1,0 +1,160 @@
+// Goal: shoal-run answers scripts with one JSON object, prints what `shoalctl model publish` needs,
+// and says in one line what it cannot do.
+
+#include <QtTest>
+
+#include <algorithm>
+
+#include "base/files.h"
+#include "compute/models/json_text.h"
+#include "compute/shards/cut.h"
+#include "compute/shards/shard.h"
+#include "tests/models/model_maker.h"
+
+using namespace shoal;
+using namespace shoal::compute;
+
+namespace {
+
+struct Ran {
+  int status = -1;
+  std::string out, error;
+
+  Json last_line() const {
+    std::string_view text = out;
+    while (text.ends_with('\n')) text.remove_suffix(1);
+    const size_t at = text.rfind('\n');
+    return Json::parse(at == std::string_view::npos ? text : text.substr(at + 1), nullptr, false);
+  }
+};
+
+Ran run(const std::vector<std::string>& arguments) {
+  QProcess process;
+  QStringList list;
+  for (const std::string& argument : arguments) list << QString::fromStdString(argument);
+  process.start(SHOAL_BIN_DIR "/shoal-run", list);
+  if (!process.waitForFinished(60'000)) qFatal("shoal-run does not end");
+  return {process.exitCode(), process.readAllStandardOutput().toStdString(),
+          process.readAllStandardError().toStdString()};
+}
+
+const std::string kDemo = SHOAL_SOURCE_DIR "/models/demo/shoal-demo-q8_0.gguf";
+
+}  // namespace
+
+class RunTest : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void generate_answers_with_one_object() {
+    const Ran json = run({"generate", "--model", kDemo, "--prompt", "And the", "--max-tokens", "8",
+                          "--temperature", "0", "--device", "cpu", "--threads", "1", "--chunk", "2",
+                          "--cut", "2,5", "--logits", "--json"});
+    QCOMPARE(json.status, 0);
+    const Json object = json.last_line();
+    QCOMPARE(object["ids"].size(), size_t{8});
+    QCOMPARE(object["last_logits"].size(), size_t{2048});
+    QCOMPARE(object["digest"].get<std::string>().size(), size_t{64});
+    QVERIFY(object["prefill_tokens_per_second"].get<double>() > 0);
+    QVERIFY(object["decode_tokens_per_second"].get<double>() > 0);
+    QCOMPARE(object["prompt_ids"][0].get<int>(), 0);
+
+    const Ran text = run({"generate", "--model", kDemo, "--prompt", "And the", "--max-tokens", "8",
+                          "--temperature", "0"});
+    QCOMPARE(text.status, 0);
+    QCOMPARE(text.out, object["text"].get<std::string>() + "\n");
+    // The same seed draws the same text, another one another.
+    const auto seeded = [](const char* seed) {
+      return run({"generate", "--model", kDemo, "--prompt", "And", "--max-tokens", "24", "--seed",
+                  seed})
+          .out;
+    };
+    QVERIFY(seeded("5") == seeded("5") && seeded("5") != seeded("6"));
+  }
+
+  void cut_prints_manifest_and_keys_and_writes_no_key() {
+    TempDir folder;
+    const Ran cut =
+        run({"cut", "--model", kDemo, "--out", (folder / "shards").string(), "--name", "demo"});
+    QVERIFY2(cut.status == 0, cut.error.c_str());
+    const Json object = cut.last_line();
+    auto manifest = read_manifest(object["manifest"].dump());
+    QVERIFY2(manifest.ok(), manifest.ok() ? "" : manifest.error().message.c_str());
+    QCOMPARE(manifest.value().name, std::string("demo"));
+    QCOMPARE(object["keys"].size(), manifest.value().shards.size());
+    size_t files = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(folder / "shards")) {
+      ++files;
+      auto bytes = read_file(entry.path(), Bytes{1 << 26});
+      for (const Json& key : object["keys"]) {
+        const auto plain = hex_decode(key.get<std::string>()).value();
+        QVERIFY(std::ranges::search(bytes.value(), plain).empty());
+        QVERIFY(std::ranges::search(bytes.value(), as_bytes(key.get<std::string>())).empty());
+      }
+    }
+    QCOMPARE(files, manifest.value().shards.size());
+    for (size_t i = 0; i < files; ++i) {
+      const ShardInfo& info = manifest.value().shards[i];
+      auto sealed =
+          read_file(folder / "shards" / shard_file_name(info.digest), Bytes{info.sealed_bytes});
+      const auto key = hex_decode(object["keys"][i].get<std::string>()).value();
+      ShardOpener opener(SecretBytes(key), info.digest, static_cast<uint64_t>(info.sealed_bytes));
+      QVERIFY(opener.feed(sealed.value()).ok() && opener.finish().ok());
+    }
+  }
+
+  void devices_and_selftest_name_the_cpu() {
+    const Json devices = run({"devices", "--json"}).last_line()["devices"];
+    QVERIFY(!devices.empty() && devices[0]["selector"] == "cpu");
+    const Ran test = run({"selftest", "--device", "cpu", "--json"});
+    QCOMPARE(test.status, 0);
+    QVERIFY(test.last_line()["exact"].get<bool>() && test.last_line()["samples"].get<int>() > 10);
+  }
+
+  void perplexity_scores_a_file() {
+    const Json object =
+        run({"perplexity", "--model", kDemo, "--file", SHOAL_SOURCE_DIR "/models/demo/heldout.txt",
+             "--windows", "2", "--json"})
+            .last_line();
+    QCOMPARE(object["scored_tokens"].get<int>(), 510);
+    QCOMPARE(object["window_nll"].size(), size_t{2});
+    QVERIFY(object["perplexity"].get<double>() > 5 && object["perplexity"].get<double>() < 60);
+  }
+
+  void errors_are_one_line_and_a_status() {
+    TempDir folder;
+    const std::string broken = (folder / "broken.gguf").string();
+    QVERIFY(write_file_durably(broken, as_bytes("GGUF of a kind")).ok());
+    struct Case {
+      std::vector<std::string> arguments;
+      int status;
+      std::string_view words;
+    };
+    const Case cases[] = {
+        {{"generate", "--model", (folder / "none").string(), "--prompt", "x"}, 3, "none"},
+        {{"generate", "--model", broken, "--prompt", "x"}, 1, "broken.gguf: version"},
+        {{"generate", "--model", kDemo, "--prompt", "x", "--device", "tpu"}, 3, "tpu"},
+        {{"generate", "--model", kDemo, "--prompt", "x", "--cut", "99"}, 2, "cut 99"},
+        {{"generate", "--model", kDemo, "--prompt", "x", "--temperature", "-1"}, 2, "temperature"},
+        {{"generate", "--prompt", "x"}, 2, "--model"},
+        {{"cut", "--model", kDemo, "--out", "/proc/nowhere"}, 1, "/proc/nowhere"},
+        {{"perplexity", "--model", kDemo, "--file", (folder / "none").string()}, 3, "none"},
+        {{"fly"}, 2, ""},
+    };
+    for (Case c : cases) {
+      const Ran plain = run(c.arguments);
+      QVERIFY2(plain.status != 0, c.words.data());
+      QVERIFY2(plain.error.find(c.words) != std::string::npos, plain.error.c_str());
+      c.arguments.push_back("--json");
+      const Ran json = run(c.arguments);
+      QCOMPARE(json.status, plain.status);
+      const Json error = json.last_line()["error"];
+      QVERIFY2(error["message"].get<std::string>().find(c.words) != std::string::npos,
+               json.out.c_str());
+      QVERIFY2(plain.status == c.status, (plain.error + std::to_string(plain.status)).c_str());
+    }
+  }
+};
+
+QTEST_GUILESS_MAIN(RunTest)
+#include "run_test.moc"
