@@ -35,8 +35,9 @@ std::string shown_url(const rpc::AttachUrl& url) { return url_without_query(rpc:
 }  // namespace
 
 rpc::Task<Attachment> enrol(Loop loop, rpc::AttachUrl url, const SigningKey& identity) {
-  LoggedIn logged_in = co_await log_in(loop.io.provider->getNetwork(), loop.timer, url, identity,
+  kj::Promise<LoggedIn> asked = log_in(loop.io.provider->getNetwork(), loop.timer, url, identity,
                                        own_host_card(), kj::heap<NoHost>());
+  LoggedIn logged_in = co_await kj::mv(asked);
   auto request = logged_in.session.leaveRequest();
   request.setReason("enrolled");
   try {
@@ -163,7 +164,8 @@ rpc::Task<void> Agent::prepare_device(std::string device_id, rpc::Worker::Client
     lent.measurement = *known;
     co_return;
   }
-  const Measurement measured = co_await measure_worker(loop_.timer, kj::mv(client));
+  kj::Promise<Measurement> measuring = measure_worker(loop_.timer, kj::mv(client));
+  const Measurement measured = co_await kj::mv(measuring);
   lent.measurement = measured;
   if (const Result<void> saved = state_.remember(lent.facts, measured); !saved.ok()) {
     log_warning("agent", "measurement_not_saved", {{"cause", saved.error()}});
@@ -177,7 +179,8 @@ rpc::Task<Measurement> Agent::measure(std::string device_id) {
   kj::Maybe<rpc::Worker::Client> client = lent->worker->client();
   if (client == nullptr) rpc::throw_error({ErrorCode::kUnavailable, lent->worker->reason()});
   rpc::Worker::Client worker = KJ_ASSERT_NONNULL(client);
-  const Measurement measured = co_await measure_worker(loop_.timer, kj::mv(worker));
+  kj::Promise<Measurement> measuring = measure_worker(loop_.timer, kj::mv(worker));
+  const Measurement measured = co_await kj::mv(measuring);
   lent->measurement = measured;
   if (const Result<void> saved = state_.remember(lent->facts, measured); !saved.ok()) {
     rpc::throw_error(saved.error());
@@ -274,7 +277,8 @@ void Agent::write_snapshot(rpc::Snapshot::Builder snapshot) {
 rpc::Task<uint32_t> Agent::attach(std::string text) {
   const Result<rpc::AttachUrl> parsed = rpc::parse_attach_url(text);
   if (!parsed.ok()) rpc::throw_error(parsed.error());
-  Attachment attachment = co_await enrol(loop_, parsed.value(), identity_);
+  kj::Promise<Attachment> enrolling = enrol(loop_, parsed.value(), identity_);
+  Attachment attachment = co_await kj::mv(enrolling);
   const Result<rpc::AttachUrl> url = rpc::parse_attach_url(attachment.url);
   if (const Result<void> saved = state_.attach(std::move(attachment)); !saved.ok()) {
     rpc::throw_error(saved.error());
@@ -300,7 +304,10 @@ rpc::Task<int> Agent::detach(std::string url) {
     }
   }
   changed();
-  for (kj::Own<CoordinatorLink>& link : leaving) co_await link->leave("the owner detached this host");
+  for (kj::Own<CoordinatorLink>& link : leaving) {
+    kj::Promise<void> left = link->leave("the owner detached this host");
+    co_await kj::mv(left);
+  }
   co_return std::max(count.value(), static_cast<int>(leaving.size()));
 }
 
@@ -311,11 +318,13 @@ kj::Promise<void> Agent::stop_requested() { return stop_promise_.addBranch(); }
 rpc::Task<void> Agent::shut_down() {
   auto leaving = kj::heapArrayBuilder<kj::Promise<void>>(links_.size());
   for (kj::Own<CoordinatorLink>& link : links_) leaving.add(link->leave("the client stops"));
-  co_await kj::joinPromises(leaving.finish());
+  kj::Promise<void> left = kj::joinPromises(leaving.finish());
+  co_await kj::mv(left);
   links_.clear();
   auto stopping = kj::heapArrayBuilder<kj::Promise<void>>(lent_.size());
   for (auto& lent : lent_) stopping.add(lent->worker->stop());
-  co_await kj::joinPromises(stopping.finish());
+  kj::Promise<void> stopped = kj::joinPromises(stopping.finish());
+  co_await kj::mv(stopped);
 }
 
 }  // namespace shoal::client

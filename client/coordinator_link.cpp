@@ -47,7 +47,8 @@ LoginFailure login_failure_of(const kj::Exception& exception) {
 
 rpc::Task<LoggedIn> log_in(kj::Network& network, kj::Timer& timer, rpc::AttachUrl url,
                            const SigningKey& identity, HostCard card, rpc::Host::Client host) {
-  kj::Own<rpc::Connection> connection = co_await rpc::dial_tls(network, timer, url);
+  kj::Promise<kj::Own<rpc::Connection>> dialled = rpc::dial_tls(network, timer, url);
+  kj::Own<rpc::Connection> connection = co_await kj::mv(dialled);
   auto coordinator = connection->bootstrap().castAs<rpc::Coordinator>();
 
   auto hello = coordinator.helloRequest();
@@ -151,8 +152,9 @@ rpc::Task<void> CoordinatorLink::keep_connected() {
 
 rpc::Task<void> CoordinatorLink::be_connected() {
   slot_ = kj::refcounted<SessionSlot>();
-  logged_in_ = co_await log_in(network_, timer_, url_, needs_.identity(), own_host_card(),
-                               needs_.make_host(kj::addRef(*slot_)));
+  kj::Promise<LoggedIn> asked = log_in(network_, timer_, url_, needs_.identity(), own_host_card(),
+                                       needs_.make_host(kj::addRef(*slot_)));
+  logged_in_ = co_await kj::mv(asked);
   LoggedIn& logged_in = KJ_ASSERT_NONNULL(logged_in_);
   slot_->session = logged_in.session;
   name_ = logged_in.coordinator_name;
@@ -164,7 +166,9 @@ rpc::Task<void> CoordinatorLink::be_connected() {
            {{"coordinator", where(url_)}, {"name", name_}, {"host_id", host_id_}, {"trusted", trusted_}});
   set_state(State::kConnected, "");
   report_due_ = true;
-  co_await logged_in.connection->closed().exclusiveJoin(report_changes()).exclusiveJoin(show_life());
+  kj::Promise<void> over =
+      logged_in.connection->closed().exclusiveJoin(report_changes()).exclusiveJoin(show_life());
+  co_await kj::mv(over);
 }
 
 rpc::Task<void> CoordinatorLink::report_changes() {

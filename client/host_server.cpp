@@ -147,7 +147,8 @@ rpc::Task<void> HostServer::fetch_all(std::vector<ShardFetcher::Wanted> wanted) 
       rpc::throw_error({ErrorCode::kUnavailable, "this host is not logged in"});
     }
     rpc::HostSession::Client session = KJ_ASSERT_NONNULL(slot_->session);
-    co_await fetcher_.fetch(kj::mv(session), shard);
+    kj::Promise<void> fetched = fetcher_.fetch(kj::mv(session), shard);
+    co_await kj::mv(fetched);
   }
 }
 
@@ -195,10 +196,12 @@ rpc::Task<void> HostServer::open_stage(OpenStageContext context) {
   for (const ShardFetcher::Wanted& shard : wanted) holds.emplace_back(cache_, shard.digest);
   kj::Maybe<rpc::Stage::Client> stage;
   for (int attempt = 0; stage == nullptr; ++attempt) {
-    co_await fetch_all(wanted);
+    kj::Promise<void> fetched = fetch_all(wanted);
+    co_await kj::mv(fetched);
     Error error;
     try {
-      stage = co_await load(worker, context, wanted);
+      kj::Promise<rpc::Stage::Client> loaded = load(worker, context, wanted);
+      stage = co_await kj::mv(loaded);
     } catch (const kj::Exception& exception) {
       // A shard that was damaged after it was proved is found by the worker: fetch it anew, once.
       error = rpc::error_of(exception);

@@ -114,10 +114,13 @@ rpc::Task<void> ShardFetcher::fetch(rpc::HostSession::Client session, Wanted wan
   if (cache_.proved(wanted.digest)) co_return;
   Turn turn(*this, wanted);
 
-  if (cache_.has(wanted.digest) && co_await prove(wanted.digest)) co_return;
+  if (cache_.has(wanted.digest)) {
+    if (co_await prove(wanted.digest)) co_return;
+  }
   // A part that an earlier crash damaged shows at its end only: then once more, from the start.
   for (int attempt = 0; attempt < 2; ++attempt) {
-    if (co_await download(session, wanted, turn.progress())) {
+    kj::Promise<bool> arrived = download(session, wanted, turn.progress());
+    if (co_await kj::mv(arrived)) {
       log_info("fetch", "fetched", {{"shard", wanted.digest.hex()}, {"bytes", wanted.size}});
       co_return;
     }

@@ -89,7 +89,8 @@ rpc::Task<void> WorkerProcess::keep_alive() {
       // A pipe breaks a moment before its process can be reaped; how it ended says more.
       exit_observer_ = observe_exit(loop_, *child_);
       try {
-        cause = co_await loop_.timer.timeoutAfter(kLastBreath, child_ended().promise());
+        kj::Promise<std::string> ended = loop_.timer.timeoutAfter(kLastBreath, child_ended().promise());
+        cause = co_await kj::mv(ended);
       } catch (const kj::Exception&) {
         // It lives on: the cause stays what it was.
       }
@@ -116,10 +117,12 @@ rpc::Task<std::string> WorkerProcess::live_once() {
   exit_observer_ = observe_exit(loop_, *child_);
   connection_ = kj::heap<rpc::Connection>(stream_of(loop_, std::move(ours)), /*is_server=*/false, nullptr);
   auto client = connection_->bootstrap().castAs<rpc::Worker>();
-  co_return co_await child_ended()
-      .promise()
-      .exclusiveJoin(watch_pings(client))
-      .exclusiveJoin(become_ready(client));
+  kj::Promise<std::string> over = child_ended()
+                                      .promise()
+                                      .exclusiveJoin(watch_pings(client))
+                                      .exclusiveJoin(become_ready(client));
+  std::string cause = co_await kj::mv(over);
+  co_return cause;
 }
 
 rpc::Task<std::string> WorkerProcess::child_ended() {
@@ -131,15 +134,19 @@ rpc::Task<std::string> WorkerProcess::child_ended() {
 rpc::Task<bool> WorkerProcess::answers(rpc::Worker::Client client, kj::Duration limit) {
   kj::Promise<bool> answered = client.pingRequest().send().then([](auto&&) { return true; });
   kj::Promise<bool> over = loop_.timer.afterDelay(limit).then([] { return false; });
-  co_return co_await answered.exclusiveJoin(kj::mv(over));
+  kj::Promise<bool> first = answered.exclusiveJoin(kj::mv(over));
+  const bool in_time = co_await kj::mv(first);
+  co_return in_time;
 }
 
 rpc::Task<std::string> WorkerProcess::watch_pings(rpc::Worker::Client client) {
   while (true) {
     co_await loop_.timer.afterDelay(options_.ping_each);
-    if (co_await answers(client, options_.hang_max)) continue;
+    kj::Promise<bool> answered = answers(client, options_.hang_max);
+    if (co_await kj::mv(answered)) continue;
     // This process itself may have been stopped meanwhile, with the answer waiting: so ask again.
-    if (co_await answers(client, options_.ping_each)) continue;
+    answered = answers(client, options_.ping_each);
+    if (co_await kj::mv(answered)) continue;
     co_return "its worker gave no sign of life for " + seconds_text(options_.hang_max);
   }
 }
@@ -155,7 +162,8 @@ rpc::Task<std::string> WorkerProcess::become_ready(rpc::Worker::Client client) {
     }
     public_key_ = to_vector(key);
   }
-  co_await needs_.prepare(*this, client, facts_);
+  kj::Promise<void> prepared = needs_.prepare(*this, client, facts_);
+  co_await kj::mv(prepared);
   client_ = kj::mv(client);
   log_info("worker", "ready", {{"device", facts_.id}, {"pid", pid()}});
   set_state(State::kReady, "");
@@ -170,7 +178,8 @@ kj::Promise<void> WorkerProcess::stop() {
     if (!self.child_) co_return;
     self.exit_observer_ = observe_exit(self.loop_, *self.child_);
     kj::Promise<void> late = self.loop_.timer.afterDelay(kStopMax);
-    co_await self.child_ended().promise().ignoreResult().exclusiveJoin(kj::mv(late));
+    kj::Promise<void> over = self.child_ended().promise().ignoreResult().exclusiveJoin(kj::mv(late));
+    co_await kj::mv(over);
     self.exit_observer_ = nullptr;
     self.child_.reset();
   }(*this);

@@ -16,6 +16,12 @@ Result<void> between(const char* field, uint64_t value, uint64_t least, uint64_t
                 std::to_string(least) + " to " + std::to_string(most));
 }
 
+std::vector<int32_t> values_of(capnp::List<int32_t>::Reader list) {
+  std::vector<int32_t> values(list.size());
+  for (unsigned i = 0; i < list.size(); ++i) values[i] = list[i];
+  return values;
+}
+
 Result<DrawRequest> read_draw(rpc::Draw::Reader draw) {
   DrawRequest request;
   const rpc::Sampling::Reader sampling = draw.getSampling();
@@ -29,7 +35,7 @@ Result<DrawRequest> read_draw(rpc::Draw::Reader draw) {
   SHOAL_TRY(between("draw.history", history.size(), 0, limits::kHistoryMax));
   // The sender chose how far to look back by what it sent.
   request.sampling.repetition_window = history.size();
-  request.history.assign(history.begin(), history.end());
+  request.history = values_of(history);
   request.position = draw.getPosition();
   SHOAL_TRY(request.sampling.check());
   return request;
@@ -70,7 +76,7 @@ Result<StepRequest> read_step(rpc::StepInput::Reader input, const compute::Stage
       return refuse("step.tokens has " + std::to_string(tokens.size()) + " rows, step.positions " +
                     std::to_string(rows));
     }
-    request.tokens.assign(tokens.begin(), tokens.end());
+    request.tokens = values_of(tokens);
   } else {
     if (!input.isHidden()) return refuse("step.hidden is missing: the stage does not begin with the embedding");
     const auto hidden = input.getHidden();
