@@ -6,6 +6,23 @@
 #include "coordinator/rpc/parts.h"
 
 namespace shoal {
+namespace {
+
+constexpr kj::Duration kDrainTick = 20 * kj::MILLISECONDS;
+
+// Files that an upload left behind when the process ended before the model was stored.
+Result<void> remove_strays(Parts& parts) {
+  SHOAL_TRY_ASSIGN(digests, parts.shards.list());
+  for (const Digest& digest : digests) {
+    SHOAL_TRY_ASSIGN(known, parts.models.has_shard(digest));
+    if (known) continue;
+    log_warning("coordinator", "stray_shard_removed", {{"digest", digest.hex()}});
+    SHOAL_TRY(parts.shards.remove(digest));
+  }
+  return {};
+}
+
+}  // namespace
 
 Coordinator::Coordinator(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 
@@ -17,6 +34,7 @@ Result<std::unique_ptr<Coordinator>> Coordinator::open(DataFolder folder, kj::Ti
                                                        const Clock& clock, Random& random) {
   SHOAL_TRY_ASSIGN(shards, ShardStore::open(folder.path / "shards", std::move(folder.master)));
   auto parts = std::make_unique<Parts>(std::move(folder), std::move(shards), timer, clock, random);
+  SHOAL_TRY(remove_strays(*parts));
   SHOAL_TRY_ASSIGN(unfinished, parts->sessions.fail_unfinished(clock.now_wall(), "coordinator restarted"));
   parts->journal.note("coordinator_started", unfinished == 0 ? "in order"
                                                              : std::to_string(unfinished) +
@@ -37,8 +55,13 @@ const CoordinatorSettings& Coordinator::settings() const { return parts_->folder
 const rpc::Certificate& Coordinator::certificate() const { return parts_->folder.certificate; }
 
 kj::Promise<void> Coordinator::drain() {
-  parts_->stopping = true;
-  return kj::READY_NOW;
+  parts_->needs.stopping = true;
+  return wait_for_end(parts_->timer.now() + parts_->folder.settings.drain.count * kj::MILLISECONDS);
+}
+
+kj::Promise<void> Coordinator::wait_for_end(kj::TimePoint until) {
+  if (parts_->live.empty() || parts_->timer.now() >= until) return kj::READY_NOW;
+  return parts_->timer.afterDelay(kDrainTick).then([this, until] { return wait_for_end(until); });
 }
 
 }  // namespace shoal

@@ -43,6 +43,8 @@ class Coordinator {
   explicit Coordinator(std::unique_ptr<Parts> parts);  // For open() alone.
 
  private:
+  kj::Promise<void> wait_for_end(kj::TimePoint until);
+
   std::unique_ptr<Parts> parts_;
 };
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "coordinator/data_folder.h"
+#include "coordinator/rpc/generation.h"
+#include "coordinator/rpc/model_upload.h"
 #include "coordinator/rpc/require.h"
 #include "schema/limits.h"
 
@@ -62,7 +64,46 @@ class AdminServer final : public rpc::Admin::Server {
     status.setHostsConnected(static_cast<uint32_t>(parts_.pool.hosts().size()));
     status.setDevicesReady(static_cast<uint32_t>(parts_.pool.offers().size()));
     status.setModels(static_cast<uint32_t>(models.size()));
-    status.setTokensGenerated(static_cast<uint64_t>(require(parts_.sessions.tokens_ever())));
+    const int64_t tokens = require(parts_.sessions.tokens_ever());
+    int64_t relayed = parts_.relayed_bytes;
+    for (const Session* session : parts_.live) relayed += session->relayed_bytes();
+    status.setSessionsLive(static_cast<uint32_t>(parts_.live.size()));
+    status.setTokensGenerated(static_cast<uint64_t>(tokens));
+    status.setRelayedBytes(static_cast<uint64_t>(relayed));
+    return kj::READY_NOW;
+  }
+
+  kj::Promise<void> publishModel(PublishModelContext context) override {
+    const auto params = context.getParams();
+    const std::string manifest = text_of(params.getManifest(), limits::kManifestBytesMax, "manifest");
+    context.getResults().setUpload(begin_model_upload(parts_, manifest, params.getKeys()));
+    return kj::READY_NOW;
+  }
+
+  kj::Promise<void> listModels(ListModelsContext context) override {
+    const std::vector<ModelRow> rows = require(parts_.models.list());
+    auto models = context.getResults().initModels(static_cast<uint>(rows.size()));
+    for (uint i = 0; i < models.size(); ++i) {
+      const auto model = require(use_model(parts_, rows[i].name));
+      write_model_info(models[i], rows[i], model->manifest);
+    }
+    return kj::READY_NOW;
+  }
+
+  kj::Promise<void> removeModel(RemoveModelContext context) override {
+    require(remove_model(parts_, text_of(context.getParams().getName(), limits::kNameBytesMax, "name")));
+    return kj::READY_NOW;
+  }
+
+  kj::Promise<void> generate(GenerateContext context) override {
+    return run_generation(parts_, context);
+  }
+
+  kj::Promise<void> listSessions(ListSessionsContext context) override {
+    const uint32_t ended_max = std::min(context.getParams().getEndedMax(), limits::kListRowsMax);
+    const std::vector<SessionRow> rows = require(parts_.sessions.list(ended_max));
+    auto sessions = context.getResults().initSessions(static_cast<uint>(rows.size()));
+    for (uint i = 0; i < sessions.size(); ++i) write_session(sessions[i], rows[i]);
     return kj::READY_NOW;
   }
 
@@ -147,6 +188,35 @@ class AdminServer final : public rpc::Admin::Server {
   }
 
  private:
+  void write_session(rpc::SessionInfo::Builder out, const SessionRow& row) {
+    const auto live = std::ranges::find_if(
+        parts_.live, [&](const Session* session) { return session->row().id == row.id; });
+    const bool lives = live != parts_.live.end();
+    out.setId(static_cast<uint64_t>(row.id.value));
+    out.setModel(row.model);
+    out.setPrivacy(row.privacy == "anchored" ? rpc::Privacy::ANCHORED : rpc::Privacy::PUBLIC);
+    out.setState(row.state);
+    out.setReason(row.reason);
+    out.setPromptTokens(static_cast<uint32_t>(row.prompt_tokens));
+    out.setTokens(static_cast<uint32_t>(lives ? (*live)->tokens() : row.tokens));
+    out.setStartedAtMs(row.started_at.count);
+    out.setEndedAtMs(row.ended_at.count);
+    out.setFailovers(static_cast<uint32_t>(row.failovers));
+    std::vector<StageWho> stages;
+    if (lives) {
+      stages = (*live)->stages();
+    } else {
+      for (const SessionStageRow& stage : require(parts_.sessions.stages(row.id))) {
+        if (stage.lost_at.count != 0) continue;
+        const std::optional<HostRow> host = require(parts_.hosts.find(stage.host));
+        stages.push_back({stage.host, host ? host->name : "", host && host->standing == Standing::kTrusted,
+                          stage.device, stage.device_name, stage.plane, stage.first_fragment,
+                          stage.last_fragment});
+      }
+    }
+    write_stages(out.initStages(static_cast<uint>(stages.size())), stages);
+  }
+
   Parts& parts_;
 };
 

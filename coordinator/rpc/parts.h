@@ -5,6 +5,8 @@
 
 #include <kj/timer.h>
 
+#include <map>
+#include <memory>
 #include <set>
 #include <string>
 
@@ -13,6 +15,7 @@
 #include "coordinator/data_folder.h"
 #include "coordinator/session/journal.h"
 #include "coordinator/session/pool.h"
+#include "coordinator/session/session.h"
 #include "coordinator/store/host_table.h"
 #include "coordinator/store/model_table.h"
 #include "coordinator/store/session_table.h"
@@ -24,7 +27,9 @@ struct Parts {
   Parts(DataFolder data_folder, ShardStore shard_store, kj::Timer& timer, const Clock& clock, Random& random)
       : folder(std::move(data_folder)), timer(timer), clock(clock), random(random), hosts(*folder.store),
         models(*folder.store), sessions(*folder.store), shards(std::move(shard_store)),
-        journal(sessions, clock), started(clock.now_monotonic()) {}
+        journal(sessions, clock),
+        needs{timer, clock, pool, sessions, shards, journal, folder.settings.session, folder.path / "spill"},
+        started(clock.now_monotonic()) {}
   KJ_DISALLOW_COPY(Parts);
 
   DataFolder folder;
@@ -37,10 +42,13 @@ struct Parts {
   ShardStore shards;
   Journal journal;
   Pool pool;
+  SessionNeeds needs;
+  std::set<Session*> live;  // Sessions register themselves.
+  std::map<std::string, std::shared_ptr<const LiveModel>> live_models;  // Those that were used.
 
   Millis started;       // Monotonic.
   uint16_t port = 0;    // Of the hosts' door, once it is open.
-  bool stopping = false;  // No new sessions.
+  int64_t relayed_bytes = 0;  // Of sessions that ended.
 };
 
 // The attach URL of the hosts' door, with an invite or without.

@@ -120,6 +120,12 @@ std::vector<Pool::Offer> Pool::offers() const {
   return offers;
 }
 
+bool Pool::was_given(const DevicePlace& place, std::span<const Digest> shards) {
+  const Host* const host = find(place.host, place.login);
+  return host != nullptr &&
+         std::ranges::all_of(shards, [&](const Digest& shard) { return host->given.contains(shard); });
+}
+
 Pool::Hold Pool::hold(const DevicePlace& place, Bytes bytes, std::vector<Digest> shards) {
   Hold hold;
   Host* const host = find(place.host, place.login);
@@ -127,7 +133,10 @@ Pool::Hold Pool::hold(const DevicePlace& place, Bytes bytes, std::vector<Digest>
   if (host == nullptr || device == nullptr) return hold;
   device->reserved += bytes;
   device->stages += 1;
-  for (const Digest& shard : shards) host->readable[shard] += 1;
+  for (const Digest& shard : shards) {
+    host->readable[shard] += 1;
+    host->given.insert(shard);
+  }
   hold.pool_ = this;
   hold.place_ = place;
   hold.bytes_ = bytes;

@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -57,6 +58,7 @@ class Pool {
     double hop_seconds = 0;
     std::vector<PoolDevice> devices;
     std::map<Digest, int> readable;  // Shards that it was given, and how often.
+    std::set<Digest> given;          // All that this login was ever given: likely to be on its disk.
     kj::ForkedPromise<void> gone;
     kj::Own<kj::PromiseFulfiller<void>> go;
     uint64_t reads = 0;  // Shard reads so far: how a long opening shows that it goes on.
@@ -103,6 +105,7 @@ class Pool {
     PlanDevice plan;
   };
   std::vector<Offer> offers() const;
+  bool was_given(const DevicePlace& place, std::span<const Digest> shards);
 
   Hold hold(const DevicePlace& place, Bytes bytes, std::vector<Digest> shards);
   bool may_read(HostId id, const Digest& shard) const;

@@ -42,6 +42,9 @@ class SessionTable {
  public:
   explicit SessionTable(Store& store) : store_(store) {}  // The store outlives the table.
 
+  // Several writes as one.
+  Result<void> transaction(const std::function<Result<void>()>& body) { return store_.transaction(body); }
+
   Result<SessionId> start(const SessionRow& session);
   Result<void> update(const SessionRow& session);  // State, reason, figures, end.
   Result<int64_t> add_stage(SessionId session, const SessionStageRow& stage);  // A number for lose_stage.

@@ -91,6 +91,8 @@ struct ShardStore::Upload::Parts {
 
 ShardStore::Upload::Upload(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 
+ShardStore::Upload::Upload(Upload&&) noexcept = default;
+
 ShardStore::Upload::~Upload() {
   if (parts_ == nullptr) return;
   std::error_code ignored;  // The next start removes it.
@@ -158,6 +160,18 @@ Result<void> ShardStore::remove(const Digest& digest) {
     return Error{ErrorCode::kIo, "cannot remove " + path_of(digest).string() + ": " + code.message()};
   }
   return {};
+}
+
+Result<std::vector<Digest>> ShardStore::list() const {
+  std::vector<Digest> digests;
+  std::error_code code;
+  for (const auto& entry : std::filesystem::directory_iterator(folder_, code)) {
+    if (entry.path().extension() != ".shard") continue;
+    const Result<Digest> digest = Digest::from_hex(entry.path().stem().string());
+    if (digest.ok()) digests.push_back(digest.value());
+  }
+  if (code) return Error{ErrorCode::kIo, "cannot read " + folder_.string() + ": " + code.message()};
+  return digests;
 }
 
 Result<ByteVector> ShardStore::seal_key_for(const BoxPublicKey& worker, const ShardRow& shard) const {

@@ -27,7 +27,7 @@ class ShardStore {
   // One shard on its way in. Dropped before finish(), it leaves nothing.
   class Upload {
    public:
-    Upload(Upload&&) = default;
+    Upload(Upload&&) noexcept;
     ~Upload();
     Result<void> write(ByteSpan bytes);
     // Proves length and digest, syncs, and gives the file its name.
@@ -44,6 +44,7 @@ class ShardStore {
   // At most `length` bytes from `offset`; fewer only at the end. Never reads the file whole.
   Result<ByteVector> read(const Digest& digest, uint64_t offset, uint32_t length) const;
   Result<void> remove(const Digest& digest);
+  Result<std::vector<Digest>> list() const;  // Those that are whole.
 
   ByteVector wrap(const SecretBytes& key) const { return wrap_key(master_, key); }
   // The key of a shard, readable by one worker only.

@@ -1,0 +1,159 @@
+#include "coordinator/rpc/generation.h"
+
+#include <cmath>
+
+#include "coordinator/rpc/model_upload.h"
+#include "coordinator/rpc/require.h"
+#include "schema/limits.h"
+
+namespace shoal {
+namespace {
+
+using Context = capnp::CallContext<rpc::Admin::GenerateParams, rpc::Admin::GenerateResults>;
+
+void write_stage(rpc::StageInfo::Builder out, const StageWho& who) {
+  out.setHostId(static_cast<uint64_t>(who.host.value));
+  out.setHostName(who.host_name);
+  out.setTrusted(who.trusted);
+  out.setDeviceId(who.device);
+  out.setDeviceName(who.device_name);
+  out.setPlane(who.plane);
+  out.setFirstFragment(static_cast<uint32_t>(who.first_fragment));
+  out.setLastFragment(static_cast<uint32_t>(who.last_fragment));
+}
+
+void write_failover(rpc::Failover::Builder out, const FailoverNote& note) {
+  out.setStage(static_cast<uint32_t>(note.stage));
+  out.setAtToken(static_cast<uint32_t>(note.at_token));
+  out.setGapMs(static_cast<uint32_t>(note.gap.count));
+  out.setCause(note.cause);
+  write_stage(out.initReplacement(), note.replacement);
+}
+
+// A number of a request within its bounds.
+float number(float value, float min, float max, const char* field) {
+  if (!std::isfinite(value) || value < min || value > max) {
+    rpc::throw_error({ErrorCode::kInvalid, std::string(field) + " is not between " + std::to_string(min) +
+                                               " and " + std::to_string(max)});
+  }
+  return value;
+}
+
+SessionRequest request_of(rpc::GenerateRequest::Reader in) {
+  SessionRequest request;
+  request.prompt = text_of(in.getPrompt(), limits::kPromptBytesMax, "prompt");
+  if (in.getMaxTokens() == 0 || in.getMaxTokens() > limits::kTokensMax) {
+    rpc::throw_error({ErrorCode::kInvalid, "maxTokens is not between 1 and " + std::to_string(limits::kTokensMax)});
+  }
+  request.tokens_max = in.getMaxTokens();
+  const auto sampling = in.getSampling();
+  SamplingChoice& choice = request.sampling;
+  choice.temperature = number(sampling.getTemperature(), 0, 100, "temperature");
+  if (choice.temperature > 0) number(choice.temperature, 0.01f, 100, "temperature");
+  choice.top_k = sampling.getTopK();
+  choice.top_p = number(sampling.getTopP(), 0, 1, "topP");
+  choice.min_p = number(sampling.getMinP(), 0, 1, "minP");
+  choice.repetition_penalty = number(sampling.getRepetitionPenalty(), 0.01f, 100, "repetitionPenalty");
+  choice.seed = sampling.getSeed();
+  request.anchored = in.getPrivacy() != rpc::Privacy::PUBLIC;  // What is newer than we are is not public.
+  if (in.getPrivacy() != rpc::Privacy::PUBLIC && in.getPrivacy() != rpc::Privacy::ANCHORED) {
+    rpc::throw_error({ErrorCode::kUnsupported, "privacy: a level that this coordinator does not know"});
+  }
+  if (in.getStagesMin() > limits::kFragmentsMax) {
+    rpc::throw_error({ErrorCode::kInvalid, "stagesMin is more than a model can have"});
+  }
+  request.stages_min = in.getStagesMin();
+  rpc::require_at_most(in.getCuts().size(), limits::kFragmentsMax, "cuts");
+  for (const uint32_t cut : in.getCuts()) request.cuts.push_back(cut);
+  request.ignore_eos = in.getIgnoreEos();
+  return request;
+}
+
+// Carries tokens to the caller. What it only tells is sent and not waited for; a caller that is gone is
+// noticed by its tokens, and by the call being dropped.
+class SinkReceiver final : public TokenReceiver {
+ public:
+  explicit SinkReceiver(rpc::TokenSink::Client sink) : sink_(kj::mv(sink)) {}
+
+  kj::Promise<void> token(int32_t id, const std::string& text) override {
+    auto request = sink_.tokenRequest();
+    request.setId(id);
+    request.setText(text);
+    return request.send();
+  }
+  void stages(std::span<const StageWho> stages) override {
+    auto request = sink_.stagesRequest();
+    write_stages(request.initStages(static_cast<uint>(stages.size())), stages);
+    request.send().ignoreResult().detach([](kj::Exception&&) {});
+  }
+  void failover(const FailoverNote& note) override {
+    auto request = sink_.failoverRequest();
+    write_failover(request.initEvent(), note);
+    request.send().ignoreResult().detach([](kj::Exception&&) {});
+  }
+
+ private:
+  rpc::TokenSink::Client sink_;
+};
+
+// What a running call owns; the session goes before what it uses.
+struct Generation {
+  Parts& parts;
+  SinkReceiver receiver;
+  std::unique_ptr<Session> session;
+
+  Generation(Parts& parts, rpc::TokenSink::Client sink) : parts(parts), receiver(kj::mv(sink)) {}
+  ~Generation() noexcept(false) {
+    if (session != nullptr) parts.relayed_bytes += session->relayed_bytes();
+  }
+};
+
+void write_summary(rpc::GenerateSummary::Builder out, const SessionSummary& summary) {
+  out.setSessionId(static_cast<uint64_t>(summary.id.value));
+  out.setText(summary.text);
+  auto ids = out.initIds(static_cast<uint>(summary.ids.size()));
+  for (uint i = 0; i < ids.size(); ++i) ids.set(i, summary.ids[i]);
+  auto prompt_ids = out.initPromptIds(static_cast<uint>(summary.prompt_ids.size()));
+  for (uint i = 0; i < prompt_ids.size(); ++i) prompt_ids.set(i, summary.prompt_ids[i]);
+  out.setFinishReason(summary.finish_reason);
+  out.setPrefillMs(static_cast<uint32_t>(summary.prefill.count));
+  out.setTokensPerSecond(summary.tokens_per_second);
+  out.setRelayedBytes(static_cast<uint64_t>(summary.relayed_bytes));
+  write_stages(out.initStages(static_cast<uint>(summary.stages.size())), summary.stages);
+  auto failovers = out.initFailovers(static_cast<uint>(summary.failovers.size()));
+  for (uint i = 0; i < failovers.size(); ++i) write_failover(failovers[i], summary.failovers[i]);
+}
+
+}  // namespace
+
+void write_stages(capnp::List<rpc::StageInfo>::Builder out, std::span<const StageWho> stages) {
+  for (uint i = 0; i < out.size(); ++i) write_stage(out[i], stages[i]);
+}
+
+kj::Promise<void> run_generation(Parts& parts, Context context) {
+  if (parts.needs.stopping) {
+    rpc::throw_error({ErrorCode::kUnavailable, "the coordinator is stopping; try again when it is back"});
+  }
+  if (static_cast<int64_t>(parts.live.size()) >= parts.needs.options.live_max) {
+    rpc::throw_error({ErrorCode::kUnavailable, "there are " + std::to_string(parts.live.size()) +
+                                                   " live sessions already (session.live_max); try again later"});
+  }
+  const auto params = context.getParams();
+  if (!params.hasSink()) rpc::throw_error({ErrorCode::kInvalid, "sink is missing"});
+  SessionRequest request = request_of(params.getRequest());
+  const std::string name = text_of(params.getRequest().getModel(), limits::kNameBytesMax, "model");
+  auto generation = kj::heap<Generation>(parts, params.getSink());
+  context.releaseParams();
+  auto model = require(use_model(parts, name));
+  generation->session = require(Session::start(parts.needs, parts.live, std::move(model), std::move(request),
+                                               generation->receiver));
+  context.allowCancellation();
+  kj::Promise<SessionSummary> running = generation->session->run();
+  return running
+      .then([context](SessionSummary&& summary) mutable {
+        write_summary(context.getResults().initSummary(), summary);
+      })
+      .attach(kj::mv(generation));
+}
+
+}  // namespace shoal

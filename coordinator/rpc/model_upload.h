@@ -1,0 +1,23 @@
+#pragma once
+// A model on its way in: its sealed shards in order, proved one by one; stored only when all are there.
+
+#include <string>
+
+#include "coordinator/rpc/parts.h"
+#include "schema/admin.capnp.h"
+
+namespace shoal {
+
+// Checks the manifest and wraps the keys. `parts` outlives the upload. Throws what is wrong.
+rpc::ModelUpload::Client begin_model_upload(Parts& parts, const std::string& manifest,
+                                            capnp::List<capnp::Data>::Reader keys);
+
+void write_model_info(rpc::ModelInfo::Builder out, const ModelRow& row, const ModelManifest& manifest);
+
+// Removes the model and those of its shards that no other model has.
+Result<void> remove_model(Parts& parts, const std::string& name);
+
+// The model, read and kept on its first use. kNotFound with what to do.
+Result<std::shared_ptr<const LiveModel>> use_model(Parts& parts, const std::string& name);
+
+}  // namespace shoal

@@ -1,0 +1,308 @@
+#include "coordinator/session/session.h"
+
+#include <kj/debug.h>
+
+#include <algorithm>
+
+#include "base/log.h"
+#include "schema/limits.h"
+#include "schema/transport.h"
+
+namespace shoal {
+namespace {
+
+double seconds_of(kj::Duration time) { return static_cast<double>(time / kj::MICROSECONDS) / 1e6; }
+Millis millis_of(kj::Duration time) { return Millis{time / kj::MILLISECONDS}; }
+
+// All of them, or the first failure without waiting for the others: kj::joinPromises of this version
+// waits for all even when one fails.
+kj::Promise<void> join_or_fail(std::vector<kj::Promise<void>> promises) {
+  auto failure = kj::newPromiseAndFulfiller<void>();
+  auto alarm = kj::heap(kj::mv(failure.fulfiller));
+  auto& fulfiller = *alarm;
+  auto all = kj::heapArrayBuilder<kj::Promise<void>>(promises.size());
+  for (auto& promise : promises) {
+    all.add(promise.catch_([&fulfiller](kj::Exception&& exception) {
+      fulfiller->reject(kj::cp(exception));
+      kj::throwRecoverableException(kj::mv(exception));
+    }));
+  }
+  return kj::joinPromises(all.finish()).exclusiveJoin(kj::mv(failure.promise)).attach(kj::mv(alarm));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Session>> Session::start(SessionNeeds& needs, std::set<Session*>& live,
+                                                std::shared_ptr<const LiveModel> model,
+                                                SessionRequest request, TokenReceiver& receiver) {
+  SessionShared shared{needs, std::move(model), std::move(request)};
+  const ModelManifest& manifest = shared.model->manifest;
+  const Tokenizer& tokenizer = shared.model->tokenizer;
+  shared.tokens = tokenizer.encode(shared.request.prompt, tokenizer.adds_bos());
+  const auto prompt = static_cast<int64_t>(shared.tokens.size());
+  if (prompt == 0) {
+    return Error{ErrorCode::kInvalid, "the prompt is empty, and the model has no token to begin with"};
+  }
+  const int64_t context = std::min<int64_t>(manifest.context, limits::kContextMax);
+  if (prompt > context) {
+    return Error{ErrorCode::kInvalid, "the prompt has " + std::to_string(prompt) +
+                                          " tokens, but the model's context holds " +
+                                          std::to_string(context)};
+  }
+  // The last token drawn is never run, so one position fewer than tokens is needed.
+  shared.context = std::min(context, prompt + shared.request.tokens_max);
+  const auto row_bytes = static_cast<int64_t>(manifest.width * static_cast<int64_t>(sizeof(float)));
+  shared.rows_max = std::clamp<int64_t>(
+      std::min<int64_t>({needs.options.rows_max, prompt,
+                         static_cast<int64_t>(limits::kHiddenBytesMax) / row_bytes}),
+      1, limits::kRowsMax);
+
+  SessionRow row;
+  row.model = shared.model->name;
+  row.privacy = shared.request.anchored ? "anchored" : "public";
+  row.state = "planning";
+  row.prompt_tokens = prompt;
+  row.started_at = needs.clock.now_wall();
+  SHOAL_TRY_ASSIGN(id, needs.table.start(row));
+  row.id = id;
+  shared.id = id;
+  return std::make_unique<Session>(needs, live, std::move(shared), std::move(row), receiver);
+}
+
+Session::Session(SessionNeeds& needs, std::set<Session*>& live, SessionShared shared, SessionRow row,
+                 TokenReceiver& receiver)
+    : needs_(needs), live_(live), shared_(std::move(shared)), row_(std::move(row)), receiver_(receiver),
+      detokenizer_(shared_.model->tokenizer, Detokenizer::Begin::kContinuation),
+      pass_started_(needs.timer.now()) {
+  live_.insert(this);
+  summary_.id = row_.id;
+  summary_.prompt_ids = shared_.tokens;
+  needs_.journal.note("session_started", "model " + row_.model + ", " + row_.privacy, {}, row_.id);
+}
+
+Session::~Session() noexcept(false) {
+  live_.erase(this);
+  if (finished_) return;
+  if (needs_.stopping) {
+    finish("failed", "coordinator stopped");
+  } else {
+    finish("cancelled", "the requester went away");
+  }
+}
+
+std::vector<StageWho> Session::stages() const {
+  std::vector<StageWho> stages;
+  for (const auto& stage : stages_) {
+    if (stage->who()) stages.push_back(*stage->who());
+  }
+  return stages;
+}
+
+bool Session::in_use(const DevicePlace& place, const StageRunner& besides) const {
+  return std::ranges::any_of(stages_, [&](const auto& stage) {
+    return stage.get() != &besides && stage->place() != nullptr && *stage->place() == place;
+  });
+}
+
+void Session::stage_lost(const StageRunner& stage, const std::string& cause) {
+  FailoverNote note;
+  note.stage = static_cast<int64_t>(stage.index());
+  note.at_token = static_cast<int64_t>(summary_.ids.size());
+  note.cause = cause;
+  pending_.push_back({std::move(note), last_token_at_.value_or(pass_started_)});
+  row_.failovers += 1;
+  set_state("repairing", cause);
+}
+
+void Session::set_state(const char* state, const std::string& reason) {
+  row_.state = state;
+  row_.reason = reason;
+  row_.tokens = static_cast<int64_t>(summary_.ids.size());
+  row_.relayed_bytes = shared_.relayed_bytes;
+  const Result<void> stored = needs_.table.update(row_);
+  if (!stored.ok()) log_error("session", "state_not_stored", {{"session", row_.id}, {"why", stored.error()}});
+}
+
+void Session::finish(const char* state, const std::string& reason) {
+  finished_ = true;
+  row_.ended_at = needs_.clock.now_wall();
+  const Result<void> stored = needs_.table.transaction([&]() -> Result<void> {
+    for (const auto& stage : stages_) stage->release();
+    set_state(state, reason);
+    needs_.journal.note("session_ended",
+                        std::string(state) + (reason.empty() ? "" : ": " + reason) + ", " +
+                            std::to_string(summary_.ids.size()) + " tokens, " +
+                            std::to_string(row_.failovers) + " failovers",
+                        {}, row_.id);
+    return {};
+  });
+  if (!stored.ok()) log_error("session", "end_not_stored", {{"session", row_.id}, {"why", stored.error()}});
+}
+
+rpc::Task<SessionSummary> Session::run() {
+  std::optional<Error> failed;
+  try {
+    plan();
+    rpc::Task<void> generating = generate();
+    co_await kj::mv(generating);
+  } catch (const kj::Exception& exception) {
+    failed = rpc::error_of(exception);
+  }
+  if (failed) {
+    if (receiver_gone_) {
+      finish("cancelled", "the requester went away");
+    } else {
+      finish("failed", failed->message);
+    }
+    rpc::throw_error(*failed);
+  }
+  summary_.relayed_bytes = shared_.relayed_bytes;
+  summary_.stages = stages();
+  finish("done", summary_.finish_reason);
+  co_return kj::mv(summary_);
+}
+
+void Session::plan() {
+  const std::vector<Pool::Offer> offers = needs_.pool.offers();
+  std::vector<PlanDevice> devices;
+  for (const Pool::Offer& offer : offers) devices.push_back(offer.plan);
+  PlanRequest request;
+  request.fragments = shared_.model->costs;
+  request.width = shared_.model->manifest.width;
+  request.context = shared_.context;
+  request.rows_max = shared_.rows_max;
+  request.stages_min = shared_.request.stages_min;
+  request.cuts = shared_.request.cuts;
+  request.anchored = shared_.request.anchored;
+  const Result<Plan> plan = plan_session(request, devices);
+  if (!plan.ok()) rpc::throw_error(plan.error());
+  for (const PlanStage& stage : plan.value().stages) {
+    stages_.push_back(std::make_unique<StageRunner>(shared_, *this, stages_.size(), stage.first_fragment,
+                                                    stage.last_fragment, offers[stage.device].place));
+  }
+}
+
+// Several stages may be lost at once: they are opened and refilled side by side.
+rpc::Task<void> Session::make_all_ready() {
+  while (true) {
+    std::vector<kj::Promise<void>> repairs;
+    for (const auto& stage : stages_) {
+      if (!stage->is_ready()) repairs.push_back(stage->make_ready());
+    }
+    if (repairs.empty()) co_return;
+    kj::Promise<void> all = join_or_fail(kj::mv(repairs));
+    co_await kj::mv(all);
+  }
+}
+
+rpc::Task<StepResult> Session::step_stage(size_t index, int64_t first, int64_t rows, bool draw) {
+  while (true) {
+    if (!std::ranges::all_of(stages_, [](const auto& stage) { return stage->is_ready(); })) {
+      rpc::Task<void> repair = make_all_ready();
+      co_await kj::mv(repair);
+      set_state("running");
+      receiver_.stages(stages());
+    }
+    rpc::Task<StepResult> step = stages_[index]->step(first, rows, draw);
+    StepResult result = co_await kj::mv(step);
+    if (!result.lost) co_return kj::mv(result);
+  }
+}
+
+// One block of positions through all stages. The token, or -1 when none is drawn.
+rpc::Task<int32_t> Session::pass(int64_t first, int64_t rows, bool draw) {
+  pass_started_ = needs_.timer.now();
+  for (size_t i = 0; i < stages_.size(); ++i) {
+    const bool tail = i + 1 == stages_.size();
+    rpc::Task<StepResult> step = step_stage(i, first, rows, draw && tail);
+    const StepResult result = co_await kj::mv(step);
+    if (!tail) {
+      const Result<void> kept = stages_[i + 1]->keep(result.hidden);
+      if (!kept.ok()) rpc::throw_error(kept.error());
+    } else if (draw) {
+      co_return int32_t{result.tokens.front()};
+    }
+  }
+  co_return int32_t{-1};
+}
+
+rpc::Task<void> Session::generate() {
+  set_state("loading");
+  {
+    rpc::Task<void> opening = make_all_ready();
+    co_await kj::mv(opening);
+  }
+  set_state("running");
+  receiver_.stages(stages());
+
+  const kj::TimePoint prefill_started = needs_.timer.now();
+  const auto prompt = static_cast<int64_t>(shared_.tokens.size());
+  int32_t token = -1;
+  for (int64_t first = 0; first < prompt;) {
+    const int64_t rows = std::min(shared_.rows_max, prompt - first);
+    rpc::Task<int32_t> chunk = pass(first, rows, first + rows == prompt);
+    token = co_await kj::mv(chunk);
+    first += rows;
+  }
+  const kj::TimePoint first_token = needs_.timer.now();
+  summary_.prefill = millis_of(first_token - prefill_started);
+
+  const int64_t context = std::min<int64_t>(shared_.model->manifest.context, limits::kContextMax);
+  while (true) {
+    rpc::Task<void> emitting = emit(token);
+    co_await kj::mv(emitting);
+    if (!shared_.request.ignore_eos && shared_.model->ends_text(token)) {
+      summary_.finish_reason = "stop";
+      break;
+    }
+    const auto length = static_cast<int64_t>(shared_.tokens.size());
+    if (static_cast<int64_t>(summary_.ids.size()) >= shared_.request.tokens_max || length > context) {
+      summary_.finish_reason = "length";
+      break;
+    }
+    rpc::Task<int32_t> next = pass(length - 1, 1, /*draw=*/true);
+    token = co_await kj::mv(next);
+  }
+  const double decode = seconds_of(needs_.timer.now() - first_token);
+  const auto decoded = static_cast<double>(summary_.ids.size() - 1);
+  summary_.tokens_per_second = decode > 0 ? decoded / decode : 0;
+  summary_.text += detokenizer_.finish();
+}
+
+rpc::Task<void> Session::emit(int32_t token) {
+  shared_.tokens.push_back(token);
+  summary_.ids.push_back(token);
+  report_failovers();
+  last_token_at_ = needs_.timer.now();
+  std::string text;
+  const bool ends = !shared_.request.ignore_eos && shared_.model->ends_text(token);
+  if (!ends) text = detokenizer_.push(token);
+  summary_.text += text;
+  try {
+    kj::Promise<void> sent = receiver_.token(token, text);
+    co_await kj::mv(sent);
+  } catch (const kj::Exception& exception) {
+    receiver_gone_ = true;
+    throw;
+  }
+}
+
+// A token ends the gap of every stage that was lost since the one before.
+void Session::report_failovers() {
+  const kj::TimePoint now = needs_.timer.now();
+  for (PendingFailover& pending : pending_) {
+    pending.note.gap = millis_of(now - pending.since);
+    pending.note.replacement =
+        stages_[static_cast<size_t>(pending.note.stage)]->who().value_or(StageWho());
+    row_.gap_max = std::max(row_.gap_max, pending.note.gap);
+    needs_.journal.note("failover",
+                        "stage " + std::to_string(pending.note.stage) + " went on after " +
+                            std::to_string(pending.note.gap.count) + " ms",
+                        pending.note.replacement.host, row_.id);
+    receiver_.failover(pending.note);
+    summary_.failovers.push_back(std::move(pending.note));
+  }
+  pending_.clear();
+}
+
+}  // namespace shoal

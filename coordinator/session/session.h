@@ -1,0 +1,74 @@
+#pragma once
+// A live generation: tokens through a pipeline of stages on several hosts, which goes on unchanged when
+// hosts are lost. Drives the stage runners; decides nothing that work/ can decide.
+//
+// Belongs to the coordinator's one thread. Dropping it ends it, and gives back all that it held.
+
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "coordinator/session/stage_runner.h"
+
+namespace shoal {
+
+class Session final : public StageRunner::Owner {
+ public:
+  // Stores the session. `needs`, `live` and `receiver` outlive it; it is in `live` while it lives.
+  static Result<std::unique_ptr<Session>> start(SessionNeeds& needs, std::set<Session*>& live,
+                                                std::shared_ptr<const LiveModel> model,
+                                                SessionRequest request, TokenReceiver& receiver);
+  ~Session() noexcept(false);
+  KJ_DISALLOW_COPY(Session);
+
+  // To its end. Fails with a sentence for the requester. REQUIRES: called once; the session outlives
+  // the task.
+  rpc::Task<SessionSummary> run();
+
+  // As it is now, for administrators.
+  const SessionRow& row() const { return row_; }
+  std::vector<StageWho> stages() const;
+  const std::string& model_name() const { return shared_.model->name; }
+  int64_t tokens() const { return static_cast<int64_t>(summary_.ids.size()); }
+  int64_t relayed_bytes() const { return shared_.relayed_bytes; }
+
+  Session(SessionNeeds& needs, std::set<Session*>& live, SessionShared shared, SessionRow row,
+          TokenReceiver& receiver);  // For start() alone.
+
+ private:
+  bool in_use(const DevicePlace& place, const StageRunner& besides) const override;
+  void stage_lost(const StageRunner& stage, const std::string& cause) override;
+
+  void plan();
+  rpc::Task<void> generate();
+  rpc::Task<void> make_all_ready();
+  rpc::Task<StepResult> step_stage(size_t index, int64_t first, int64_t rows, bool draw);
+  rpc::Task<int32_t> pass(int64_t first, int64_t rows, bool draw);
+  rpc::Task<void> emit(int32_t token);
+  void report_failovers();
+  void set_state(const char* state, const std::string& reason = "");
+  void finish(const char* state, const std::string& reason);
+
+  struct PendingFailover {
+    FailoverNote note;
+    kj::TimePoint since;
+  };
+
+  SessionNeeds& needs_;
+  std::set<Session*>& live_;
+  SessionShared shared_;
+  SessionRow row_;
+  TokenReceiver& receiver_;
+  Detokenizer detokenizer_;
+  std::vector<std::unique_ptr<StageRunner>> stages_;
+  SessionSummary summary_;
+  bool receiver_gone_ = false;
+  bool finished_ = false;
+  std::optional<kj::TimePoint> last_token_at_;
+  kj::TimePoint pass_started_;
+  std::vector<PendingFailover> pending_;  // Until the next token ends their gap.
+};
+
+}  // namespace shoal

@@ -1,0 +1,143 @@
+#pragma once
+// One stage of a session: the device that runs it now, what went into it, and how another device takes
+// over when this one is lost. Knows nothing of the other stages but which devices they are on.
+//
+// Belongs to the coordinator's one thread. One coroutine at a time works on a runner.
+
+#include <kj/timer.h>
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "coordinator/session/journal.h"
+#include "coordinator/session/kept_inputs.h"
+#include "coordinator/session/live_model.h"
+#include "coordinator/session/options.h"
+#include "coordinator/session/pool.h"
+#include "coordinator/session/session_types.h"
+#include "coordinator/store/session_table.h"
+#include "coordinator/store/shard_store.h"
+#include "schema/task.h"
+
+namespace shoal {
+
+// What a session needs of its surroundings. All of it outlives the session.
+struct SessionNeeds {
+  kj::Timer& timer;
+  const Clock& clock;
+  Pool& pool;
+  SessionTable& table;
+  const ShardStore& shards;
+  Journal& journal;
+  const SessionOptions& options;
+  std::filesystem::path spill_folder;
+  bool stopping = false;  // The coordinator ends: no new sessions.
+};
+
+// How often and how a device has failed a session.
+struct DeviceLoss {
+  int64_t count = 0;
+  uint64_t login = 0;
+  std::optional<BoxPublicKey> worker_key;
+  kj::TimePoint at = kj::origin<kj::TimePoint>();
+};
+
+// What the stages of one session share.
+struct SessionShared {
+  SessionNeeds& needs;
+  std::shared_ptr<const LiveModel> model;
+  SessionRequest request;
+  SessionId id;
+  std::vector<int32_t> tokens;  // The prompt's, then the generated ones.
+  int64_t context = 0;          // Positions of each stage's cache.
+  int64_t rows_max = 1;
+  int64_t relayed_bytes = 0;
+  std::map<std::pair<HostId, std::string>, DeviceLoss> losses;
+  std::set<HostId> distrusted;  // Hosts that gave a wrong answer.
+};
+
+struct StepResult {
+  bool lost = false;            // The device was lost; there is nothing else.
+  ByteVector hidden;            // f32, rows x width; or, from the tail,
+  std::vector<int32_t> tokens;  // one for each draw.
+};
+
+class StageRunner {
+ public:
+  // What a runner asks of its session.
+  class Owner {
+   public:
+    virtual bool in_use(const DevicePlace& place, const StageRunner& besides) const = 0;
+    virtual void stage_lost(const StageRunner& stage, const std::string& cause) = 0;
+
+   protected:
+    ~Owner() = default;
+  };
+
+  // Begins on `planned`, if that device is still there. `shared` and `owner` outlive the runner.
+  StageRunner(SessionShared& shared, Owner& owner, size_t index, int64_t first_fragment,
+              int64_t last_fragment, DevicePlace planned);
+  ~StageRunner() noexcept(false);
+  KJ_DISALLOW_COPY(StageRunner);
+
+  // The input of positions kept_rows() and on: rows x width. Not for the first stage, whose input is
+  // the session's tokens.
+  Result<void> keep(ByteSpan hidden_rows);
+
+  // Whether the device is open, there, and has seen all that the stage has completed.
+  bool is_ready() const;
+  // Opens a device, replays what the stage has completed, and again with another one when it is lost.
+  // Fails when no device can take the stage.
+  rpc::Task<void> make_ready();
+  // One step over positions that are kept. When the device was lost, make_ready() and try again. With `draw`, the tail draws a token from the last row.
+  // REQUIRES: is_ready(), and first is what the stage has completed.
+  rpc::Task<StepResult> step(int64_t first, int64_t rows, bool draw);
+
+  void release();  // Gives the device back in order.
+
+  size_t index() const { return index_; }
+  const std::optional<StageWho>& who() const { return who_; }  // Who ran it last.
+  const DevicePlace* place() const { return device_ == nullptr ? nullptr : &device_->place; }
+
+ private:
+  struct Device {
+    DevicePlace place;
+    Pool::Hold hold;
+    LeaseId lease;
+    kj::Maybe<rpc::Stage::Client> stage;  // Empty until it is open.
+    int64_t filled = 0;                   // Positions that its caches hold.
+    double row_seconds = 0;               // Its slowest so far.
+    int64_t row_in_store = 0;
+  };
+
+  bool is_head() const { return first_fragment_ == 0; }
+  bool is_tail() const;
+  std::span<const FragmentCost> costs() const;
+  void notice_gone();
+  std::optional<Pool::Offer> choose();
+  rpc::Task<bool> open(Pool::Offer offer);
+  void fill_lease(rpc::StageLease::Builder lease, const BoxPublicKey& worker);
+  rpc::Task<StepResult> run_step(int64_t first, int64_t rows, bool draw);
+  void fill_step(rpc::StepInput::Builder input, int64_t first, int64_t rows, bool draw);
+  Result<StepResult> read_output(rpc::StepOutput::Reader output, int64_t rows, bool draw) const;
+  kj::Promise<void> silence(DevicePlace place, uint64_t reads_before);
+  void lose(const std::string& cause, bool refused, bool distrust);
+
+  SessionShared& shared_;
+  Owner& owner_;
+  const size_t index_;
+  const int64_t first_fragment_, last_fragment_;
+  std::optional<DevicePlace> planned_;  // Until it was tried.
+  std::optional<KeptInputs> kept_;      // Empty for the first stage.
+  int64_t completed_ = 0;               // Positions whose output the session has.
+  std::unique_ptr<Device> device_;      // Null when there is none.
+  std::optional<StageWho> who_;
+  std::set<std::pair<HostId, std::string>> refused_by_;  // Devices that refused the stage's input.
+  std::string last_cause_;
+};
+
+}  // namespace shoal
