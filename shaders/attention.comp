@@ -2,7 +2,7 @@
 #extension GL_GOOGLE_include_directive : require
 #pragma shoal_variant(f32)
 #pragma shoal_variant(f16)
-#pragma shoal_grid(0 1 3/16)
+#pragma shoal_grid(0 1)
 #include "shaders/lib.glsl"
 
 layout(push_constant, std430) uniform Call {
@@ -14,97 +14,91 @@ layout(push_constant, std430) uniform Call {
   CALL(AttentionParams);
 };
 
-// One invocation makes 16 elements of one head's output, and computes the head's scores for itself.
-const uint kDims = 16u;
-
-float state_factor(Words state, uint i) {
+// Four elements of a state from element i on; zeros from element `last` on.
+vec4 load_state(Words state, uint base, uint i, uint last) {
 #if defined(VARIANT_F32)
-  return exact_factor(uintBitsToFloat(state.at[i]));
+  return factors(load_four(Floats(state), base, i, last));
 #else
-  return exact_factor(half_value(half_bits(state.at[i / 2u], i & 1u)));
+  // A row may begin inside a word. No half is small enough for exact_factor() to change it.
+  vec4 v = vec4(0.0);
+  for (uint j = 0u; j < 4u; ++j) {
+    uint at = base + i + j;
+    if (i + j < last) v[j] = exact_half_to_float(half_bits(state.at[at / 2u], at & 1u));
+  }
+  return v;
 #endif
 }
 
 float score(uint query, uint key) {
   float sum = 0.0;
   for (uint first = 0u; first < p.head_dim; first += SHOAL_SUM_CHUNK) {
-    float lane[SHOAL_SUM_LANES];
-    for (int l = 0; l < SHOAL_SUM_LANES; ++l) lane[l] = 0.0;
+    Lanes lanes = Lanes(vec4(0.0), vec4(0.0));
     uint last = min(first + SHOAL_SUM_CHUNK, p.head_dim);
     for (uint k = first; k < last; k += SHOAL_SUM_LANES) {
-      for (int l = 0; l < SHOAL_SUM_LANES; ++l) {
-        if (k + l < last) {
-          lane[l] = plus(lane[l], times(exact_factor(q.at[query + k + l]), state_factor(keys, key + k + l)));
-        }
-      }
+      lanes.low = plus(lanes.low, times(factors(load_four(q, query, k, last)),
+                                        load_state(keys, key, k, last)));
+      lanes.high = plus(lanes.high, times(factors(load_four(q, query, k + 4u, last)),
+                                          load_state(keys, key, k + 4u, last)));
     }
-    float chunk = sum_lanes(lane);
+    float chunk = sum_lanes(lanes);
     sum = first == 0u ? chunk : plus(sum, chunk);
   }
   return exact_flush(times(sum, p.scale));
 }
 
+// One invocation does one head of a row. The head's sums over the chunks so far stand in the result
+// until they are complete, so that a head may be of any size.
 void main() {
-  uint i = invocation();
+  uint i = invocation();  // The head, counted over all rows.
   if (i >= invocations) return;
-  uint dim_groups = (p.head_dim + kDims - 1u) / kDims;
-  uint dim_first = i % dim_groups * kDims;
-  uint dims = min(kDims, p.head_dim - dim_first);
-  uint query_head = i / dim_groups;  // Counted over all rows.
-  uint row = query_head / p.heads;
-  uint kv_head = query_head % p.heads / (p.heads / p.kv_heads);
+  uint row = i / p.heads;
+  uint kv_head = i % p.heads / (p.heads / p.kv_heads);
   uint stride = p.kv_heads * p.head_dim;
   uint base = rows.at[row].sequence * p.context * stride + kv_head * p.head_dim;
   uint length = rows.at[row].position + 1u;
+  uint head = i * p.head_dim;
 
   bool finite = true;
   float m = 0.0;
   float l = 0.0;
-  float o[kDims];
-  for (uint d = 0u; d < kDims; ++d) o[d] = 0.0;
   for (uint first = 0u; first < length; first += SHOAL_ATTENTION_CHUNK) {
     uint count = min(uint(SHOAL_ATTENTION_CHUNK), length - first);
     float w[SHOAL_ATTENTION_CHUNK];
     float m_c = 0.0;
     for (uint t = 0u; t < count; ++t) {
-      float s = score(query_head * p.head_dim, base + (first + t) * stride);
+      float s = score(head, base + (first + t) * stride);
       w[t] = s;
       finite = finite && exact_is_finite(s);
       m_c = t == 0u || s > m_c ? s : m_c;
     }
     float l_c = 0.0;
-    float o_c[kDims];
-    for (uint d = 0u; d < kDims; ++d) o_c[d] = 0.0;
     for (uint t = 0u; t < count; ++t) {
-      float e = exact_factor(exact_exp(minus(w[t], m_c)));
-      l_c = plus(l_c, e);
-      uint value = base + (first + t) * stride + dim_first;
-      for (uint d = 0u; d < kDims; ++d) {
-        if (d < dims) o_c[d] = plus(o_c[d], times(e, state_factor(values, value + d)));
+      w[t] = exact_factor(exact_exp(minus(w[t], m_c)));
+      l_c = plus(l_c, w[t]);
+    }
+    // How much the sums so far and this chunk's count for in the sums from here on.
+    float m_new = first == 0u || m_c > m ? m_c : m;
+    float a = exact_factor(exact_exp(minus(m, m_new)));
+    float b = exact_factor(exact_exp(minus(m_c, m_new)));
+    for (uint d = 0u; d < p.head_dim; d += 4u) {
+      vec4 o_c = vec4(0.0);
+      for (uint t = 0u; t < count; ++t) {
+        o_c = plus(o_c, times(vec4(w[t]), load_state(values, base + (first + t) * stride, d, p.head_dim)));
+      }
+      for (uint e = 0u; e < 4u && d + e < p.head_dim; ++e) {
+        uint at = head + d + e;
+        result.at[at] = first == 0u ? o_c[e] : plus(exact_flush(times(result.at[at], a)),
+                                                    exact_flush(times(o_c[e], b)));
       }
     }
-    if (first == 0u) {
-      m = m_c;
-      l = l_c;
-      o = o_c;
-    } else {
-      float m_new = m_c > m ? m_c : m;
-      float a = exact_factor(exact_exp(minus(m, m_new)));
-      float b = exact_factor(exact_exp(minus(m_c, m_new)));
-      l = plus(times(l, a), times(l_c, b));
-      for (uint d = 0u; d < kDims; ++d) {
-        o[d] = plus(exact_flush(times(o[d], a)), exact_flush(times(o_c[d], b)));
-      }
-      m = m_new;
-    }
+    l = first == 0u ? l_c : plus(times(l, a), times(l_c, b));
+    m = m_new;
   }
   float inverse = exact_reciprocal(l);
-  for (uint d = 0u; d < kDims; ++d) {
-    if (d < dims) {
-      float y = exact_flush(times(o[d], inverse));
-      finite = finite && exact_is_finite(y);
-      result.at[query_head * p.head_dim + dim_first + d] = y;
-    }
+  for (uint d = 0u; d < p.head_dim; ++d) {
+    float y = exact_flush(times(result.at[head + d], inverse));
+    finite = finite && exact_is_finite(y);
+    result.at[head + d] = y;
   }
   if (!finite) REPORT_NON_FINITE();
 }

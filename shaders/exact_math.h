@@ -165,14 +165,15 @@ SHOAL_EXACT_FN int exact_quant_value(float x, float inverse) {
 // NaNs keep their kind.
 SHOAL_EXACT_FN float exact_half_to_float(uint h) {
   uint sign = (h & 0x8000u) << 16;
-  uint exponent = (h >> 10) & 0x1Fu;
-  uint mantissa = h & 0x3FFu;
-  if (exponent == 0u) {
-    precise float magnitude = float(mantissa) * 5.9604644775390625e-8f;  // 2^-24
-    return uintBitsToFloat(floatBitsToUint(magnitude) | sign);
-  }
-  if (exponent == 31u) return uintBitsToFloat(sign | 0x7F800000u | (mantissa << 13));
-  return uintBitsToFloat(sign | ((exponent + 112u) << 23) | (mantissa << 13));
+  uint magnitude = h & 0x7FFFu;
+  // All three are computed and one is chosen: no branch in any plane's inner loop.
+  precise float small_float = float(magnitude) * 5.9604644775390625e-8f;  // 2^-24
+  uint small = floatBitsToUint(small_float);
+  uint normal = (magnitude << 13) + 0x38000000u;
+  uint special = (magnitude << 13) | 0x7F800000u;
+  uint finite = magnitude < 0x400u ? small : normal;
+  uint bits = magnitude < 0x7C00u ? finite : special;
+  return uintBitsToFloat(bits | sign);
 }
 
 // f32 to IEEE binary16 bits, ties to even; too large becomes infinity (the caller reports it).

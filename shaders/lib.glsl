@@ -58,15 +58,43 @@ int dot_bytes(uint a, uint b) {
 // Half i (0 or 1) of a word.
 uint half_bits(uint word, uint i) { return (word >> (16u * i)) & 0xFFFFu; }
 
-// The order of a float dot product: 8 lanes inside a chunk, chunks in ascending order.
-float sum_lanes(float lane[SHOAL_SUM_LANES]) {
-  return plus(plus(plus(lane[0], lane[1]), plus(lane[2], lane[3])),
-              plus(plus(lane[4], lane[5]), plus(lane[6], lane[7])));
+vec4 plus(vec4 a, vec4 b) {
+  precise vec4 r = a + b;
+  return r;
+}
+vec4 times(vec4 a, vec4 b) {
+  precise vec4 r = a * b;
+  return r;
+}
+vec4 factors(vec4 v) {
+  return vec4(exact_factor(v.x), exact_factor(v.y), exact_factor(v.z), exact_factor(v.w));
+}
+
+// A float chunk: lanes 0-3 and 4-7, and the order in which they are added. Where a chunk ends inside a
+// group of eight, the missing products may be added as zeros: a lane begins with +0, so it is never -0.
+struct Lanes {
+  vec4 low, high;
+};
+float sum_lanes(Lanes lanes) {
+  return plus(plus(plus(lanes.low.x, lanes.low.y), plus(lanes.low.z, lanes.low.w)),
+              plus(plus(lanes.high.x, lanes.high.y), plus(lanes.high.z, lanes.high.w)));
+}
+
+// Four floats from element i on; zeros from element `last` on.
+vec4 load_four(Floats from, uint base, uint i, uint last) {
+  if (i + 4u <= last) {
+    return vec4(from.at[base + i], from.at[base + i + 1u], from.at[base + i + 2u], from.at[base + i + 3u]);
+  }
+  vec4 v = vec4(0.0);
+  if (i < last) v.x = from.at[base + i];
+  if (i + 1u < last) v.y = from.at[base + i + 1u];
+  if (i + 2u < last) v.z = from.at[base + i + 2u];
+  return v;
 }
 
 // Weights lie row by row as upload_weight() repacks them (weight_layout.h):
-//   f32    a word each
-//   f16, bf16   two to a word, a row padded to whole words
+//   f32    a word each, through exact_factor()
+//   f16, bf16   two to a word, a row padded to whole words; bf16 through exact_factor()
 //   q8_0   the row's int8 values, four to a word, then its f16 scales, two to a word
 //   q4_0   the row's nibbles, 4 words a block as in the file, then its f16 scales, two to a word
 uint weight_stride(uint k) {

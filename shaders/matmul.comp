@@ -67,11 +67,16 @@ float dot_row(uint row, uint column) {
 
 #else
 
-float weight_value(uint w_row, uint k) {
+// Four weights from element k on, k being a multiple of 4; zeros from the row's end on. They are
+// factors already: upload_weight() sees to the small ones, and no half is that small.
+vec4 load_weights(uint w_row, uint k) {
 #if defined(VARIANT_F32)
-  return exact_factor(uintBitsToFloat(weight.at[w_row + k]));
+  return load_four(Floats(weight), w_row, k, p.k);
 #else
-  return exact_factor(half_value(half_bits(weight.at[w_row + k / 2u], k & 1u)));
+  uint first = weight.at[w_row + k / 2u];
+  uint second = k + 2u < p.k ? weight.at[w_row + k / 2u + 1u] : 0u;
+  return vec4(half_value(first & 0xFFFFu), half_value(first >> 16), half_value(second & 0xFFFFu),
+              half_value(second >> 16));
 #endif
 }
 
@@ -80,22 +85,16 @@ float dot_row(uint row, uint column) {
   uint w_row = column * weight_stride(p.k);
   float sum = 0.0;
   for (uint first = 0u; first < p.k; first += SHOAL_SUM_CHUNK) {
-    float lane[SHOAL_SUM_LANES];
-    for (int l = 0; l < SHOAL_SUM_LANES; ++l) lane[l] = 0.0;
+    Lanes lanes = Lanes(vec4(0.0), vec4(0.0));
     uint last = min(first + SHOAL_SUM_CHUNK, p.k);
-    uint whole = first + (last - first) / SHOAL_SUM_LANES * SHOAL_SUM_LANES;
-    for (uint k = first; k < whole; k += SHOAL_SUM_LANES) {
-      for (int l = 0; l < SHOAL_SUM_LANES; ++l) {
-        lane[l] = plus(lane[l], times(exact_factor(x.at[x_row + k + l]), weight_value(w_row, k + l)));
+    for (uint k = first; k < last; k += SHOAL_SUM_LANES) {
+      lanes.low = plus(lanes.low, times(factors(load_four(x, x_row, k, last)), load_weights(w_row, k)));
+      if (k + 4u < last) {
+        lanes.high = plus(lanes.high, times(factors(load_four(x, x_row, k + 4u, last)),
+                                            load_weights(w_row, k + 4u)));
       }
     }
-    for (int l = 0; l < SHOAL_SUM_LANES; ++l) {
-      if (whole + l < last) {
-        lane[l] = plus(lane[l], times(exact_factor(x.at[x_row + whole + l]),
-                                      weight_value(w_row, whole + l)));
-      }
-    }
-    float chunk = sum_lanes(lane);
+    float chunk = sum_lanes(lanes);
     sum = first == 0u ? chunk : plus(sum, chunk);
   }
   return sum;

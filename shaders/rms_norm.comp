@@ -17,18 +17,15 @@ void main() {
   uint base = row * p.width;
   float sum = 0.0;
   for (uint first = 0u; first < p.width; first += SHOAL_SUM_CHUNK) {
-    float lane[SHOAL_SUM_LANES];
-    for (int l = 0; l < SHOAL_SUM_LANES; ++l) lane[l] = 0.0;
+    Lanes lanes = Lanes(vec4(0.0), vec4(0.0));
     uint last = min(first + SHOAL_SUM_CHUNK, p.width);
     for (uint k = first; k < last; k += SHOAL_SUM_LANES) {
-      for (int l = 0; l < SHOAL_SUM_LANES; ++l) {
-        if (k + l < last) {
-          float value = exact_factor(x.at[base + k + l]);
-          lane[l] = plus(lane[l], times(value, value));
-        }
-      }
+      vec4 low = factors(load_four(x, base, k, last));
+      vec4 high = factors(load_four(x, base, k + 4u, last));
+      lanes.low = plus(lanes.low, times(low, low));
+      lanes.high = plus(lanes.high, times(high, high));
     }
-    float chunk = sum_lanes(lane);
+    float chunk = sum_lanes(lanes);
     sum = first == 0u ? chunk : plus(sum, chunk);
   }
   float mean = times(sum, p.inverse_width);

@@ -278,6 +278,33 @@ class VulkanTest : public QObject {
     QVERIFY(!d.allocate(4).ok());
   }
 
+  // Half a word at a time, with subnormals on the way: where a shader's conversion could go its own way.
+  void every_finite_half_is_the_float_of_the_reference() {
+    auto device = make_vulkan_backend()->open("vulkan:0", 0);
+    QVERIFY(device.ok());
+    const uint width = 64, vocabulary = 2 * 0x7C00 / width;
+    OpSample sample{.label = "every finite half", .variant = DType::kF16};
+    sample.params = ParamBlock::of(EmbedParams{vocabulary, width, vocabulary});
+    SampleBuffer tokens{.dtype = DType::kI32, .rows = 1, .columns = vocabulary};
+    SampleBuffer table{.dtype = DType::kF16, .rows = vocabulary, .columns = width, .weight = true};
+    for (uint32_t token = 0; token < vocabulary; ++token) {
+      const auto bytes = std::as_bytes(std::span(&token, 1));
+      tokens.bytes.insert(tokens.bytes.end(), bytes.begin(), bytes.end());
+    }
+    for (uint32_t half = 0; half < 0xFC00; ++half) {
+      if (half == 0x7C00) half = 0x8000;
+      const auto bits = static_cast<uint16_t>(half);
+      const auto bytes = std::as_bytes(std::span(&bits, 1));
+      table.bytes.insert(table.bytes.end(), bytes.begin(), bytes.end());
+    }
+    sample.inputs = {std::move(tokens), std::move(table)};
+    sample.output = {.dtype = DType::kF32, .rows = vocabulary, .columns = width,
+                     .bytes = ByteVector(size_t{vocabulary} * width * 4)};
+    const auto difference = compare_sample(*device.value(), op_spec(OpKind::kEmbed), sample);
+    QVERIFY2(difference.ok(), difference.ok() ? "" : difference.error().message.c_str());
+    QCOMPARE(difference.value(), std::string());
+  }
+
   void every_op_runs_without_a_word_from_the_validation_layer() {
     std::vector<std::string> messages;
     VulkanOptions options{.validation = true, .always_stage = true};

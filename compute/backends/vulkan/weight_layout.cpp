@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
+
+#include "shaders/exact_math.h"
 
 namespace shoal::compute {
 namespace {
@@ -10,6 +13,18 @@ constexpr int64_t kBlock = 32;
 
 // Bytes of a block's values in the file, without its f16 scale, which stands before them.
 int64_t block_value_bytes(DType dtype) { return dtype == DType::kQ8_0 ? 32 : 16; }
+
+// exact_factor() of each element, by its bits: kernels need not do it again.
+template <class Bits>
+void zero_small(std::byte* at, int64_t count, Bits bound) {
+  constexpr Bits kMagnitude = std::numeric_limits<Bits>::max() >> 1;
+  for (int64_t i = 0; i < count; ++i) {
+    Bits bits;
+    std::memcpy(&bits, at + i * sizeof bits, sizeof bits);
+    if ((bits & kMagnitude) < bound) bits = 0;
+    std::memcpy(at + i * sizeof bits, &bits, sizeof bits);
+  }
+}
 
 bool is_quantised(DType dtype) { return dtype == DType::kQ8_0 || dtype == DType::kQ4_0; }
 
@@ -46,6 +61,8 @@ void repack_rows(DType dtype, int64_t columns, ByteSpan file_rows, std::span<uin
     if (!is_quantised(dtype)) {
       out[(row + 1) * layout.row_words - 1] = 0;  // What pads an odd row of halves.
       std::memcpy(to, from, layout.file_row_bytes);
+      if (dtype == DType::kF32) zero_small<uint32_t>(to, columns, SHOAL_FACTOR_BITS);
+      if (dtype == DType::kBF16) zero_small<uint16_t>(to, columns, SHOAL_FACTOR_BITS >> 16);
       continue;
     }
     const int64_t blocks = columns / kBlock;

@@ -19,7 +19,7 @@ struct WeightLayout {
 // kInvalid where the type is no weight's or columns are no multiple of its block.
 Result<WeightLayout> weight_layout(DType dtype, int64_t columns);
 
-// Moves whole rows. Values keep their bits.
+// Moves whole rows. Values keep their bits, but for those that exact_factor() calls zero.
 // REQUIRES: file_rows holds n rows of layout.file_row_bytes, out n of layout.row_words.
 void repack_rows(DType dtype, int64_t columns, ByteSpan file_rows, std::span<uint32_t> out);
 
