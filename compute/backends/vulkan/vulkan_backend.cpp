@@ -1,5 +1,5 @@
 // One dispatch path for all ops. A kernel is found by its op's name and variant; the count of its
-// invocations follows from its own head (shaders/CMakeLists.txt); it is handed the addresses of its
+// invocations follows from its own head (cmake/shoal_shaders.cmake); it is handed the addresses of its
 // buffers and the parameter block as push constants. So nothing here learns what an op means.
 //
 // Buffers are bound by address and never by descriptor: a descriptor's range ends at
