@@ -11,6 +11,7 @@ namespace shoal {
 namespace {
 
 constexpr kj::Duration kWaitTick = 200 * kj::MILLISECONDS;  // While no device can take a stage.
+constexpr double kSecondsMin = 1e-6;      // A step that took no time was measured all the same.
 constexpr size_t kRefusalsMax = 2;        // When so many devices refuse an input, the input is to blame.
 constexpr size_t kPenaltyWindow = 64;     // Tokens that the repetition penalty looks back on.
 constexpr uint32_t kExponentBits = 0x7f800000;  // All set: an infinity or no number.
@@ -384,7 +385,8 @@ rpc::Task<StepResult> StageRunner::run_step(int64_t first, int64_t rows, bool dr
     lose(cause, refused, distrust);
     co_return kj::mv(answer);
   }
-  const double seconds = static_cast<double>((needs.timer.now() - started) / kj::MICROSECONDS) / 1e6;
+  const double seconds =
+      std::max(static_cast<double>((needs.timer.now() - started) / kj::MICROSECONDS) / 1e6, kSecondsMin);
   device_->row_seconds = std::max(device_->row_seconds, seconds / static_cast<double>(rows));
   device_->filled = first + rows;
   co_return kj::mv(answer);

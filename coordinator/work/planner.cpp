@@ -15,11 +15,17 @@ namespace {
 constexpr double kUnmeasuredBytesPerSecond = 1e9;
 constexpr double kUnmeasuredFlopsPerSecond = 1e9;
 constexpr size_t kSubsetDevicesMax = 8;   // Up to here every subset of devices is tried.
-constexpr double kEvennessWeight = 0.05;  // Small: it decides only between plans of nearly equal time.
+// Part of the whole model's time on the fastest device. It decides only between plans of nearly equal
+// time: for the evener one, and never for more stages, as a stage costs what evenness can win at most.
+constexpr double kEvennessWeight = 0.05;
 constexpr double kSecondsMin = 1e-12;  // So that nothing is divided by no time at all.
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
 double rate_or(double measured, double cautious) { return measured > 0 ? measured : cautious; }
+
+double stage_cost(double seconds, double reference) {
+  return seconds + kEvennessWeight * (reference + seconds * seconds / reference);
+}
 
 // A device that may take a stage; several stand for one device when it may hold both ends.
 struct Candidate {
@@ -48,7 +54,7 @@ class Costs {
           if (request.anchored && last + 1 == count_ && !device.trusted) break;
           if (!ends_stage(request, first, last)) continue;
           const double seconds = stage_seconds(range, device, 1);
-          at(c, first, last) = seconds + kEvennessWeight * seconds * seconds / reference;
+          at(c, first, last) = stage_cost(seconds, reference);
         }
       }
     }
@@ -308,8 +314,7 @@ double plan_cost(const PlanRequest& request, std::span<const PlanDevice> devices
     const auto range = request.fragments.subspan(
         static_cast<size_t>(stage.first_fragment),
         static_cast<size_t>(stage.last_fragment - stage.first_fragment + 1));
-    const double seconds = stage_seconds(range, devices[stage.device], 1);
-    cost += seconds + kEvennessWeight * seconds * seconds / reference;
+    cost += stage_cost(stage_seconds(range, devices[stage.device], 1), reference);
   }
   return cost;
 }

@@ -1,0 +1,516 @@
+// Goal: a session's text is the same whatever happens to its hosts, nothing hangs, and nothing leaks.
+// Method: the real coordinator, fake hosts with a toy model over real RPC in one thread, virtual time.
+
+#include <QtTest>
+
+#include <set>
+
+#include "coordinator/session/kept_inputs.h"
+#include "tests/coordinator/world.h"
+
+using namespace shoal;
+using namespace shoal::test;
+
+namespace {
+
+// The world, with a published model and so many hosts.
+struct Scene {
+  World world;
+  explicit Scene(int hosts, std::function<void(CoordinatorSettings&)> adjust = {})
+      : world(std::move(adjust)) {
+    world.publish(make_toy_model("toy"));
+    for (int i = 0; i < hosts; ++i) world.add_host("h" + std::to_string(i));
+  }
+  FakeHost& host_of_stage(const Generated& reference, size_t stage) {
+    for (auto& host : world.hosts) {
+      if (host->options.name == reference.hosts.at(stage)) return *host;
+    }
+    qFatal("no such host");
+  }
+  int stages_open() {
+    world.settle();
+    int open = 0;
+    for (auto& host : world.hosts) open += host->stages_open;
+    return open;
+  }
+};
+
+}  // namespace
+
+class SessionTest : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void the_text_is_the_models();
+  void every_cut_gives_the_same_text();
+  void stops_at_the_models_end_unless_told_otherwise();
+  void stops_when_the_context_is_full();
+  void anchored_sessions_keep_their_ends_on_trusted_hosts();
+  void refuses_what_cannot_be();
+  void a_lost_host_changes_nothing_data();
+  void a_lost_host_changes_nothing();
+  void a_host_that_is_killed_between_tokens_changes_nothing();
+  void several_losses_at_once_and_in_repair_change_nothing();
+  void a_host_may_come_back();
+  void without_a_replacement_it_fails_in_time_and_says_why();
+  void an_input_that_all_refuse_fails_the_session();
+  void a_liar_is_left_alone();
+  void two_sessions_share_the_devices();
+  void dropping_the_call_frees_everything();
+  void a_restart_marks_what_was_running();
+  void kept_inputs_spill_and_come_back();
+  void a_spill_that_fails_fails_one_session();
+  void nothing_stored_holds_the_prompt();
+  void keys_leave_only_under_a_lease();
+};
+
+void SessionTest::the_text_is_the_models() {
+  Scene scene(3);
+  size_t tokens = 0;
+  const Generated run = scene.world.generate({.on_token = [&](size_t count) { tokens = count; }});
+  QCOMPARE(run.ids, toy_tokens(run.prompt_ids, 12, 5));
+  QCOMPARE(run.streamed, run.ids);
+  QCOMPARE(run.streamed_text, run.text);
+  QCOMPARE(run.text.size(), size_t{12});
+  QCOMPARE(tokens, size_t{12});
+  QCOMPARE(run.finish_reason, std::string("length"));
+  QCOMPARE(run.hosts.size(), size_t{3});
+  QCOMPARE(std::set<std::string>(run.hosts.begin(), run.hosts.end()).size(), size_t{3});
+  QVERIFY(run.failovers.empty());
+  // Every position but the last token's crosses two cuts.
+  const size_t positions = run.prompt_ids.size() + run.ids.size() - 1;
+  QCOMPARE(run.relayed_bytes, uint64_t{positions * 2 * kToyWidth * 4});
+  QCOMPARE(scene.stages_open(), 0);
+  // Same seed, same text; another seed, another text.
+  QCOMPARE(scene.world.generate({}).ids, run.ids);
+  QVERIFY(scene.world.generate({.seed = 6}).ids != run.ids);
+}
+
+void SessionTest::every_cut_gives_the_same_text() {
+  Scene scene(6);
+  const Generated whole = scene.world.generate({.stages_min = 1});
+  QCOMPARE(whole.hosts.size(), size_t{1});
+  QCOMPARE(whole.relayed_bytes, uint64_t{0});
+  for (uint32_t cut = 1; cut < kToyFragments; ++cut) {
+    const Generated run = scene.world.generate({.stages_min = 0, .cuts = {cut}});
+    QCOMPARE(run.ids, whole.ids);
+    QCOMPARE(run.first_fragments, (std::vector<uint32_t>{0, cut}));
+  }
+  const Generated all = scene.world.generate({.cuts = {1, 2, 3, 4, 5}});
+  QCOMPARE(all.ids, whole.ids);
+  QCOMPARE(all.hosts.size(), size_t{6});
+}
+
+void SessionTest::stops_at_the_models_end_unless_told_otherwise() {
+  Scene scene(3);
+  const Generated run = scene.world.generate({.tokens_max = 100, .seed = kToyEosSeed});
+  QCOMPARE(run.finish_reason, std::string("stop"));
+  QCOMPARE(run.ids.back(), kToyEos);
+  QCOMPARE(run.prompt_ids.size() + run.ids.size(), size_t{kToyEosPosition + 1});
+  QCOMPARE(run.text.size(), run.ids.size() - 1);  // The mark itself is no text.
+  const Generated on = scene.world.generate({.tokens_max = 40, .seed = kToyEosSeed, .ignore_eos = true});
+  QCOMPARE(on.ids.size(), size_t{40});
+  QCOMPARE(on.finish_reason, std::string("length"));
+}
+
+void SessionTest::stops_when_the_context_is_full() {
+  Scene scene(3);
+  const Generated run = scene.world.generate({.tokens_max = 10'000});
+  QCOMPARE(run.finish_reason, std::string("length"));
+  QCOMPARE(run.prompt_ids.size() + run.ids.size(), size_t{kToyContext + 1});
+  QCOMPARE(run.ids, toy_tokens(run.prompt_ids, 10'000, 5));
+  const std::string why = scene.world.refusal_of({.prompt = std::string(kToyContext, 'x')});
+  QVERIFY2(why.find("context holds 200") != std::string::npos, why.c_str());
+  QCOMPARE(scene.world.generate({.prompt = std::string(kToyContext - 1, 'x')}).ids.size(), size_t{1});
+}
+
+void SessionTest::anchored_sessions_keep_their_ends_on_trusted_hosts() {
+  Scene scene(4);
+  World& world = scene.world;
+  std::string why = world.refusal_of({.anchored = true});
+  QVERIFY2(why.find("trusted host") != std::string::npos, why.c_str());
+  for (const size_t i : {size_t{1}, size_t{3}}) {
+    auto request = world.admin().setHostStandingRequest();
+    request.setHostId(world.hosts[i]->id);
+    request.setStanding(rpc::HostInfo::Standing::TRUSTED);
+    world.run(request.send().ignoreResult());
+  }
+  const Generated run = world.generate({.anchored = true});
+  const std::set<std::string> ends = {run.hosts.front(), run.hosts.back()};
+  QCOMPARE(ends, (std::set<std::string>{"h1", "h3"}));
+  QVERIFY(run.hosts[1] == "h0" || run.hosts[1] == "h2");
+  // A lost end moves to a trusted host only, here to the other one.
+  FakeHost& tail = scene.host_of_stage(run, 2);
+  const Generated again = world.generate({.anchored = true, .on_token = [&](size_t count) {
+                                            if (count == 3) tail.kill();
+                                          }});
+  QCOMPARE(again.ids, run.ids);
+  QCOMPARE(again.hosts.back(), again.hosts.front());
+}
+
+void SessionTest::refuses_what_cannot_be() {
+  Scene scene(2);
+  World& world = scene.world;
+  const auto refuses = [&](GenerateAsk ask, const char* because) {
+    const std::string why = world.refusal_of(std::move(ask));
+    if (why.find(because) == std::string::npos) qWarning("answered: %s", why.c_str());
+    return why.find(because) != std::string::npos;
+  };
+  QVERIFY(refuses({.model = "none"}, "there is no model none"));
+  QVERIFY(refuses({.stages_min = 3}, "3 stages were asked for, but only 2"));
+  QVERIFY(refuses({.stages_min = 7}, "only 6 fragments"));
+  QVERIFY(refuses({.cuts = {3, 2}}, "cut 2"));
+  QVERIFY(refuses({.cuts = {6}}, "cut 6"));
+  QVERIFY(refuses({.tokens_max = 0}, "maxTokens"));
+  QVERIFY(refuses({.temperature = 0.001f}, "temperature"));
+  QVERIFY(refuses({.temperature = std::numeric_limits<float>::quiet_NaN()}, "temperature"));
+  QVERIFY(refuses({.repetition_penalty = 0}, "repetitionPenalty"));
+  QCOMPARE(world.generate({.stages_min = 2}).ids.size(), size_t{12});
+  for (auto& host : world.hosts) host->kill();
+  world.settle();
+  QVERIFY(refuses({.stages_min = 1}, "no device is ready"));
+}
+
+void SessionTest::a_lost_host_changes_nothing_data() {
+  QTest::addColumn<int>("stage");
+  QTest::addColumn<int>("step");
+  QTest::addColumn<int>("fault");
+  QTest::addColumn<QString>("cause");
+  const struct {
+    const char* name;
+    Fault fault;
+    const char* cause;
+  } kFaults[] = {{"drop", Fault::kDrop, "connection lost"},
+                 {"hang", Fault::kHang, "no answer in time"},
+                 {"stall", Fault::kStall, "no answer in time"},
+                 {"refuse", Fault::kRefuse, "refused"},
+                 {"short", Fault::kShort, "wrong size"},
+                 {"non-finite", Fault::kNonFinite, "not finite"},
+                 {"token", Fault::kToken, "beyond the vocabulary"}};
+  for (const auto& fault : kFaults) {
+    for (int stage = 0; stage < 3; ++stage) {
+      const bool for_hidden = fault.fault == Fault::kShort || fault.fault == Fault::kNonFinite;
+      if ((for_hidden && stage == 2) || (fault.fault == Fault::kToken && stage != 2)) continue;
+      // Steps 0 to 2 are the prompt's chunks, then come the tokens.
+      for (const int step : {0, 1, 2, 3, 8, 13}) {
+        if (fault.fault == Fault::kToken && step < 2) continue;  // Nothing is drawn yet.
+        // Before its first step a stage gets more time than a host may be silent.
+        const bool silent_first = fault.fault == Fault::kHang && step == 0;
+        const std::string name =
+            std::string(fault.name) + ", stage " + std::to_string(stage) + ", step " + std::to_string(step);
+        QTest::newRow(name.c_str()) << stage << step << int(fault.fault)
+                                    << QString(silent_first ? "connection lost" : fault.cause);
+      }
+    }
+  }
+}
+
+void SessionTest::a_lost_host_changes_nothing() {
+  QFETCH(int, stage);
+  QFETCH(int, step);
+  QFETCH(int, fault);
+  QFETCH(QString, cause);
+  Scene scene(4, [](CoordinatorSettings& settings) { settings.session.rows_max = 5; });
+  const Generated reference = scene.world.generate({});
+  QCOMPARE(reference.prompt_ids.size(), size_t{14});  // Three chunks.
+  FakeHost& victim = scene.host_of_stage(reference, static_cast<size_t>(stage));
+  victim.fault = static_cast<Fault>(fault);
+  victim.fault_at_step = step;
+  const Generated run = scene.world.generate({});
+  QCOMPARE(run.ids, reference.ids);
+  QCOMPARE(run.text, reference.text);
+  QCOMPARE(run.streamed, run.ids);
+  QCOMPARE(run.failovers.size(), size_t{1});
+  QCOMPARE(run.streamed_failovers.size(), size_t{1});
+  QCOMPARE(run.failovers[0].stage, static_cast<uint32_t>(stage));
+  QCOMPARE(run.failovers[0].at_token, static_cast<uint32_t>(std::max(step - 2, 0)));
+  QVERIFY2(QString::fromStdString(run.failovers[0].cause).contains(cause), run.failovers[0].cause.c_str());
+  QVERIFY(run.failovers[0].replacement != victim.options.name);
+  QVERIFY2(run.failovers[0].gap_ms <= 10'500, qPrintable(QString::number(run.failovers[0].gap_ms)));
+  if (victim.fault != Fault::kHang && victim.fault != Fault::kStall) QVERIFY(run.failovers[0].gap_ms < 500);
+  QCOMPARE(scene.stages_open(), 0);
+}
+
+void SessionTest::a_host_that_is_killed_between_tokens_changes_nothing() {
+  Scene scene(4);
+  const Generated reference = scene.world.generate({});
+  for (size_t stage = 0; stage < 3; ++stage) {
+    for (const size_t at : {size_t{1}, size_t{6}, size_t{11}, size_t{12}}) {
+      FakeHost& victim = scene.host_of_stage(reference, stage);
+      const Generated run = scene.world.generate({.on_token = [&](size_t count) {
+        if (count == at) victim.kill();
+      }});
+      QCOMPARE(run.ids, reference.ids);
+      QCOMPARE(run.failovers.size(), size_t{at < 12 ? 1u : 0u});
+      victim.connect();
+    }
+  }
+}
+
+void SessionTest::several_losses_at_once_and_in_repair_change_nothing() {
+  Scene scene(8);
+  const Generated reference = scene.world.generate({});
+  // Two at once.
+  Generated run = scene.world.generate({.on_token = [&](size_t count) {
+    if (count != 4) return;
+    scene.host_of_stage(reference, 0).kill();
+    scene.host_of_stage(reference, 2).kill();
+  }});
+  QCOMPARE(run.ids, reference.ids);
+  QCOMPARE(run.failovers.size(), size_t{2});
+  // All at once, and the first replacements fail in turn while they are given the inputs again.
+  for (auto& host : scene.world.hosts) {
+    if (!host->connected()) host->connect();
+  }
+  const Generated second = scene.world.generate({});
+  std::set<std::string> used(second.hosts.begin(), second.hosts.end());
+  int faulty = 0;
+  for (auto& host : scene.world.hosts) {
+    if (used.contains(host->options.name) || faulty == 3) continue;
+    host->fault = Fault::kDrop;
+    host->fault_at_step = 0;
+    host->steps = 0;
+    ++faulty;
+  }
+  run = scene.world.generate({.on_token = [&](size_t count) {
+    if (count != 7) return;
+    for (size_t stage = 0; stage < 3; ++stage) scene.host_of_stage(second, stage).kill();
+  }});
+  QCOMPARE(run.ids, reference.ids);
+  QVERIFY(run.failovers.size() >= 3);
+  QCOMPARE(scene.stages_open(), 0);
+}
+
+void SessionTest::a_host_may_come_back() {
+  Scene scene(3);
+  const Generated reference = scene.world.generate({});
+  FakeHost& victim = scene.host_of_stage(reference, 1);
+  // With nobody else there: the other two have no room for another stage.
+  for (auto& host : scene.world.hosts) {
+    host->options.memory = 3'000'000;
+    host->report();
+  }
+  const Generated tight = scene.world.generate({});
+  QCOMPARE(tight.hosts.size(), size_t{3});
+  FakeHost& lost = scene.host_of_stage(tight, 1);
+  kj::Promise<Generated> running = scene.world.generate_promise({.on_token = [&](size_t count) {
+    if (count == 5) lost.kill();
+  }});
+  scene.world.pass_time(Millis{5'000});
+  lost.connect();
+  const Generated run = scene.world.run(kj::mv(running));
+  QCOMPARE(run.ids, reference.ids);
+  QCOMPARE(run.failovers.size(), size_t{1});
+  QCOMPARE(run.failovers[0].replacement, lost.options.name);
+  QVERIFY(run.failovers[0].gap_ms >= 4'900 && run.failovers[0].gap_ms < 6'000);
+  Q_UNUSED(victim);
+}
+
+void SessionTest::without_a_replacement_it_fails_in_time_and_says_why() {
+  Scene scene(3);
+  scene.world.generate({});
+  const Millis before = scene.world.clock.now_monotonic();
+  const std::string why = scene.world.refusal_of({.on_token = [&](size_t count) {
+    if (count != 5) return;
+    for (auto& host : scene.world.hosts) host->kill();
+  }});
+  QVERIFY2(why.find("no device could take fragments") != std::string::npos, why.c_str());
+  QVERIFY2(why.find("connection lost") != std::string::npos, why.c_str());
+  const Millis took = scene.world.clock.now_monotonic() - before;
+  QVERIFY(took >= Millis{20'000} && took < Millis{22'000});
+  auto request = scene.world.admin().listSessionsRequest();
+  request.setEndedMax(1);
+  const auto response =
+      scene.world.run(kj::Promise<capnp::Response<rpc::Admin::ListSessionsResults>>(request.send()));
+  QCOMPARE(response.getSessions().size(), 1u);
+  QCOMPARE(std::string(response.getSessions()[0].getState().cStr()), std::string("failed"));
+  QCOMPARE(response.getSessions()[0].getTokens(), 5u);
+}
+
+void SessionTest::an_input_that_all_refuse_fails_the_session() {
+  Scene scene(4);
+  for (auto& host : scene.world.hosts) {
+    host->fault = Fault::kRefuse;
+    host->fault_at_step = 0;
+  }
+  const std::string why = scene.world.refusal_of({});
+  QVERIFY2(why.find("several devices refused") != std::string::npos, why.c_str());
+  QVERIFY2(why.find("infinity") != std::string::npos, why.c_str());
+  // A device that only will not open a stage is passed over.
+  for (auto& host : scene.world.hosts) host->fault = Fault::kNone;
+  scene.world.hosts[0]->fault = Fault::kNoOpen;
+  const Generated run = scene.world.generate({});
+  QCOMPARE(run.ids, toy_tokens(run.prompt_ids, 12, 5));
+  QVERIFY(run.failovers.empty());
+}
+
+void SessionTest::a_liar_is_left_alone() {
+  Scene scene(4);
+  const Generated reference = scene.world.generate({});
+  FakeHost& liar = scene.host_of_stage(reference, 0);
+  liar.fault = Fault::kNonFinite;
+  liar.fault_at_step = 2;
+  const Generated run = scene.world.generate({.on_token = [&](size_t count) {
+    // Now the liar is the only one without a stage; it is not taken, the other stages' devices are.
+    if (count == 8) scene.host_of_stage(reference, 1).kill();
+  }});
+  QCOMPARE(run.ids, reference.ids);
+  QCOMPARE(run.failovers.size(), size_t{2});
+  for (const auto& failover : run.failovers) QVERIFY(failover.replacement != liar.options.name);
+}
+
+void SessionTest::two_sessions_share_the_devices() {
+  Scene scene(3);
+  const Generated first = scene.world.generate({});
+  const Generated second = scene.world.generate({.prompt = "another one", .seed = 9});
+  kj::Promise<Generated> a = scene.world.generate_promise({});
+  kj::Promise<Generated> b = scene.world.generate_promise({.prompt = "another one", .seed = 9});
+  QCOMPARE(scene.world.run(kj::mv(a)).ids, first.ids);
+  QCOMPARE(scene.world.run(kj::mv(b)).ids, second.ids);
+  QVERIFY(first.ids != second.ids);
+  QCOMPARE(scene.stages_open(), 0);
+}
+
+void SessionTest::dropping_the_call_frees_everything() {
+  Scene scene(3);
+  for (auto& host : scene.world.hosts) {
+    host->fault = Fault::kStall;
+    host->fault_at_step = 4;
+  }
+  {
+    kj::Promise<Generated> running = scene.world.generate_promise({});
+    scene.world.pass_time(Millis{100});
+    QCOMPARE(scene.stages_open(), 3);
+  }
+  QCOMPARE(scene.stages_open(), 0);
+  auto request = scene.world.admin().listSessionsRequest();
+  request.setEndedMax(1);
+  const auto response =
+      scene.world.run(kj::Promise<capnp::Response<rpc::Admin::ListSessionsResults>>(request.send()));
+  QCOMPARE(std::string(response.getSessions()[0].getState().cStr()), std::string("cancelled"));
+  QVERIFY(response.getSessions()[0].getEndedAtMs() != 0);
+}
+
+void SessionTest::a_restart_marks_what_was_running() {
+  Scene scene(3);
+  World& world = scene.world;
+  for (auto& host : world.hosts) {
+    host->fault = Fault::kStall;
+    host->fault_at_step = 4;
+  }
+  // As kill -9 leaves it: the store's bytes while the session runs, copied aside and put back.
+  const std::filesystem::path data = world.folder / "data";
+  const std::filesystem::path copy = world.folder / "copy";
+  {
+    kj::Promise<Generated> running = world.generate_promise({});
+    world.pass_time(Millis{100});
+    std::filesystem::create_directory(copy);
+    for (const char* name : {"store.sqlite", "store.sqlite-wal"}) {
+      std::filesystem::copy_file(data / name, copy / name);
+    }
+  }
+  world.stop();
+  for (const char* name : {"store.sqlite", "store.sqlite-wal"}) {
+    std::filesystem::copy_file(copy / name, data / name, std::filesystem::copy_options::overwrite_existing);
+  }
+  world.start();
+  auto request = world.admin().listSessionsRequest();
+  request.setEndedMax(10);
+  const auto response = world.run(kj::Promise<capnp::Response<rpc::Admin::ListSessionsResults>>(request.send()));
+  QCOMPARE(response.getSessions().size(), 1u);
+  QCOMPARE(std::string(response.getSessions()[0].getState().cStr()), std::string("failed"));
+  QCOMPARE(std::string(response.getSessions()[0].getReason().cStr()), std::string("coordinator restarted"));
+  // The hosts know it, and it knows them.
+  for (auto& host : world.hosts) {
+    host->options.invite = "none";
+    host->fault = Fault::kNone;
+    host->connect();
+  }
+  QCOMPARE(world.generate({}).ids.size(), size_t{12});
+}
+
+void SessionTest::kept_inputs_spill_and_come_back() {
+  const TempDir folder;
+  KeptInputs kept(8, 40, folder / "spill");
+  ByteVector all;
+  Random random(3);
+  for (int i = 0; i < 20; ++i) {
+    ByteVector rows(8 * (1 + random.below(3)));
+    random.fill(rows);
+    all.insert(all.end(), rows.begin(), rows.end());
+    QVERIFY(kept.append(rows).ok());
+    QCOMPARE(kept.rows() * 8, all.size());
+    const uint64_t first = random.below(kept.rows());
+    const uint64_t count = random.below(kept.rows() - first + 1);
+    const auto got = kept.read(first, count);
+    QVERIFY(got.ok());
+    QVERIFY(std::ranges::equal(got.value(), std::span(all).subspan(first * 8, count * 8)));
+  }
+  // Nothing to find, and nothing to leave behind.
+  QVERIFY(std::filesystem::is_empty(folder / "spill"));
+
+  Scene scene(4, [](CoordinatorSettings& settings) { settings.session.kept_memory_max = 50; });
+  const Generated reference = scene.world.generate({});
+  const Generated run = scene.world.generate({.on_token = [&](size_t count) {
+    if (count == 9) scene.host_of_stage(reference, 1).kill();
+  }});
+  QCOMPARE(run.ids, reference.ids);
+  QCOMPARE(run.ids, toy_tokens(run.prompt_ids, 12, 5));
+}
+
+void SessionTest::a_spill_that_fails_fails_one_session() {
+  Scene scene(3, [](CoordinatorSettings& settings) { settings.session.kept_memory_max = 300; });
+  QCOMPARE(scene.world.generate({.prompt = "hi", .tokens_max = 2}).ids.size(), size_t{2});
+  // A file where the folder would be: nobody, root included, can spill.
+  QVERIFY(write_file_durably(scene.world.folder / "data" / "spill", as_bytes("x")).ok());
+  const std::string why = scene.world.refusal_of({.tokens_max = 40});
+  QVERIFY2(why.find("keeping a session's inputs") != std::string::npos, why.c_str());
+  QCOMPARE(scene.world.generate({.prompt = "hi", .tokens_max = 2}).ids.size(), size_t{2});
+  QCOMPARE(scene.stages_open(), 0);
+}
+
+void SessionTest::nothing_stored_holds_the_prompt() {
+  Scene scene(4);
+  const std::string prompt = "zebra-stripes-9731";
+  const Generated reference = scene.world.generate({.prompt = prompt});
+  scene.world.generate({.prompt = prompt, .on_token = [&](size_t count) {
+                          if (count == 5) scene.host_of_stage(reference, 1).kill();
+                        }});
+  scene.world.refusal_of({.prompt = prompt, .stages_min = 9});
+  const std::string events = scene.world.events_text();
+  QVERIFY(events.find("failover") != std::string::npos);
+  QVERIFY(events.find("stage_lost") != std::string::npos);
+  QVERIFY(events.find("zebra") == std::string::npos);
+  QVERIFY(events.find(reference.text) == std::string::npos);
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(scene.world.folder / "data")) {
+    if (!entry.is_regular_file()) continue;
+    const ByteVector bytes = read_file(entry.path(), kGibibyte).value();
+    QVERIFY2(as_text(bytes).find("zebra-stripes") == std::string_view::npos, entry.path().c_str());
+    QVERIFY2(as_text(bytes).find(reference.text) == std::string_view::npos, entry.path().c_str());
+  }
+}
+
+void SessionTest::keys_leave_only_under_a_lease() {
+  World world;
+  const ToyModel model = make_toy_model("toy");
+  world.publish(model);
+  for (int i = 0; i < 3; ++i) world.add_host("h" + std::to_string(i));
+  QVERIFY(world.hosts[0]->keys_seen.empty());
+  world.generate({.cuts = {2, 4}});
+  size_t keys = 0;
+  for (const auto& host : world.hosts) {
+    QCOMPARE(host->keys_seen.size(), size_t{2});  // Of its own two fragments, and no other.
+    for (const SecretBytes& seen : host->keys_seen) {
+      for (const SecretBytes& key : model.keys) keys += same_secret(seen.view(), key.view());
+    }
+  }
+  QCOMPARE(keys, size_t{6});
+  // The wrapped key in the store is not the key.
+  const ByteVector store = read_file(world.folder / "data" / "store.sqlite", kGibibyte).value();
+  for (const SecretBytes& key : model.keys) {
+    QVERIFY(as_text(store).find(as_text(key.view())) == std::string_view::npos);
+  }
+}
+
+QTEST_GUILESS_MAIN(SessionTest)
+#include "session_test.moc"

@@ -1,0 +1,399 @@
+#include "tests/coordinator/world.h"
+
+#include <kj/async-io.h>
+#include <kj/debug.h>
+
+#include <cmath>
+#include <limits>
+
+#include "coordinator/data_folder.h"
+#include "schema/login.h"
+
+namespace shoal::test {
+namespace {
+
+constexpr Millis kTick{10};
+constexpr Millis kPingInterval{1000};
+constexpr Millis kVirtualTimeMax{600'000};
+
+class FakeStageServer final : public rpc::Stage::Server {
+ public:
+  FakeStageServer(FakeHost& host, int first, int last) : host_(host), stage_(first, last) {
+    host_.stages_open += 1;
+    host_.stages_opened += 1;
+  }
+  ~FakeStageServer() noexcept(false) { host_.stages_open -= 1; }
+
+  kj::Promise<void> shape(ShapeContext context) override {
+    auto results = context.getResults();
+    results.setBeginsWithTokens(stage_.is_head());
+    results.setEndsWithLogits(stage_.is_tail());
+    results.setWidth(kToyWidth);
+    results.setVocabulary(stage_.is_tail() ? kToyVocabulary : 0);
+    return kj::READY_NOW;
+  }
+
+  kj::Promise<void> step(StepContext context) override {
+    const bool faulty = host_.fault != Fault::kNone && host_.fault != Fault::kNoOpen &&
+                        host_.steps++ == host_.fault_at_step;
+    if (faulty) {
+      if (host_.fault == Fault::kDrop) {
+        context.allowCancellation();
+        host_.world.tasks().add(kj::evalLater([&host = host_] { host.kill(); }));
+        return kj::NEVER_DONE;
+      }
+      if (host_.fault == Fault::kHang) host_.silent = true;
+      if (host_.fault == Fault::kHang || host_.fault == Fault::kStall) {
+        context.allowCancellation();
+        return kj::NEVER_DONE;
+      }
+      if (host_.fault == Fault::kRefuse) rpc::throw_error({ErrorCode::kNonFinite, "an op made an infinity"});
+    }
+    const auto input = context.getParams().getInput();
+    const auto positions = input.getPositions();
+    auto output = context.getResults().initOutput();
+    std::vector<std::vector<float>> rows;
+    for (uint i = 0; i < positions.size(); ++i) {
+      std::vector<float> row(kToyWidth);
+      if (stage_.is_head()) {
+        row = {static_cast<float>(input.getTokens()[i])};
+      } else {
+        const ByteSpan bytes = rpc::bytes_of(input.getHidden());
+        for (size_t k = 0; k < kToyWidth; ++k) {
+          row[k] = std::bit_cast<float>(load_le<uint32_t>(bytes.data() + (i * kToyWidth + k) * 4));
+        }
+      }
+      row = stage_.step(positions[i], row);
+      if (row.empty()) rpc::throw_error({ErrorCode::kInvalid, "earlier positions are missing"});
+      rows.push_back(row);
+    }
+    if (stage_.is_tail()) {
+      const auto draws = input.getDraws();
+      auto tokens = output.initTokens(draws.size());
+      for (uint i = 0; i < draws.size(); ++i) {
+        tokens.set(i, ToyStage::draw(rows[draws[i].getRow()], draws[i].getSampling().getSeed(),
+                                     draws[i].getPosition()));
+        if (faulty && host_.fault == Fault::kToken) tokens.set(i, kToyVocabulary);
+      }
+      return kj::READY_NOW;
+    }
+    ByteWriter hidden;
+    for (const auto& row : rows) {
+      for (const float value : row) {
+        hidden.f32(faulty && host_.fault == Fault::kNonFinite ? std::numeric_limits<float>::infinity() : value);
+      }
+    }
+    ByteVector bytes = hidden.take();
+    if (faulty && host_.fault == Fault::kShort) bytes.pop_back();
+    output.setHidden(rpc::kj_bytes(bytes));
+    return kj::READY_NOW;
+  }
+
+ private:
+  FakeHost& host_;
+  ToyStage stage_;
+};
+
+class FakeHostServer final : public rpc::Host::Server {
+ public:
+  explicit FakeHostServer(FakeHost& host) : host_(host) {}
+
+  kj::Promise<void> openStage(OpenStageContext context) override {
+    const auto lease = context.getParams().getLease();
+    const auto spec = lease.getSpec();
+    if (host_.fault == Fault::kNoOpen) rpc::throw_error({ErrorCode::kNoSpace, "no room on this device"});
+    for (const auto shard : spec.getShards()) {
+      auto key = open_sealed(host_.worker, rpc::bytes_of(shard.getSealedKey()));
+      KJ_REQUIRE(key.ok(), "the key is not for this worker");
+      host_.keys_seen.push_back(std::move(key).value());
+    }
+    const int first = static_cast<int>(lease.getFirstFragment());
+    const int last = first + static_cast<int>(spec.getShards().size()) - 1;
+    kj::Promise<void> read = kj::READY_NOW;
+    if (host_.read_shards_on_open) {
+      for (const auto shard : spec.getShards()) {
+        auto request = KJ_ASSERT_NONNULL(host_.session).readShardRequest();
+        request.setDigest(shard.getDigest());
+        request.setLength(1024);
+        read = read.then([request = kj::mv(request)]() mutable { return request.send().ignoreResult(); });
+      }
+    }
+    return read.then([this, first, last, context]() mutable {
+      context.getResults().setStage(kj::heap<FakeStageServer>(host_, first, last));
+    });
+  }
+
+  kj::Promise<void> ping(PingContext) override {
+    if (host_.silent) return kj::NEVER_DONE;
+    return kj::READY_NOW;
+  }
+
+ private:
+  FakeHost& host_;
+};
+
+// Collects what a generate call streams.
+class SinkServer final : public rpc::TokenSink::Server {
+ public:
+  SinkServer(Generated& out, std::function<void(size_t)> on_token)
+      : out_(out), on_token_(std::move(on_token)) {}
+
+  kj::Promise<void> token(TokenContext context) override {
+    const auto params = context.getParams();
+    out_.streamed.push_back(params.getId());
+    out_.streamed_text += params.getText().cStr();
+    if (on_token_) on_token_(out_.streamed.size());
+    return kj::READY_NOW;
+  }
+  kj::Promise<void> stages(StagesContext) override { return kj::READY_NOW; }
+  kj::Promise<void> failover(FailoverContext context) override {
+    const auto event = context.getParams().getEvent();
+    out_.streamed_failovers.push_back({event.getStage(), event.getAtToken(), event.getGapMs(),
+                                       event.getCause().cStr(), event.getReplacement().getHostName().cStr()});
+    return kj::READY_NOW;
+  }
+
+ private:
+  Generated& out_;
+  std::function<void(size_t)> on_token_;
+};
+
+}  // namespace
+
+class World::Errors final : public kj::TaskSet::ErrorHandler {
+ public:
+  void taskFailed(kj::Exception&& exception) override { KJ_LOG(ERROR, exception); }
+};
+
+FakeHost::FakeHost(World& world, HostOptions options) : world(world), options(std::move(options)) {}
+FakeHost::~FakeHost() noexcept(false) { kill(); }
+
+void FakeHost::connect() {
+  kill();
+  auto pipe = kj::newTwoWayPipe();
+  auto limit = kj::refcounted<rpc::ReceiveLimit>(limits::kLoginMessageBytesMax);
+  rpc::Peer peer{"127.0.0.1", kj::addRef(*limit)};
+  server_side_ = kj::heap<rpc::Connection>(kj::mv(pipe.ends[0]), true,
+                                           world.coordinator->host_door(kj::mv(peer)), kj::mv(limit));
+  rpc::Host::Client self = kj::heap<FakeHostServer>(*this);
+  client_side_ = kj::heap<rpc::Connection>(kj::mv(pipe.ends[1]), false, nullptr);
+  auto door = client_side_->bootstrap().castAs<rpc::Coordinator>();
+  auto hello = door.helloRequest();
+  hello.setProtocolVersion(rpc::PROTOCOL_VERSION);
+  const auto greeting = world.run(kj::Promise<capnp::Response<rpc::Coordinator::HelloResults>>(hello.send()));
+  auto request = door.loginRequest();
+  auto login = request.initLogin();
+  const Signature signature =
+      identity.sign(rpc::login_message(rpc::bytes_of(greeting.getNonce()), world.pin));
+  login.setPublicKey(rpc::kj_bytes(identity.public_key().bytes));
+  login.setSignature(rpc::kj_bytes(signature));
+  login.setInvite(options.invite.empty() ? world.invite : options.invite);
+  login.setHostName(options.name);
+  login.setSystem("test");
+  login.setVersion("1");
+  request.setHost(self);
+  auto response = world.run(kj::Promise<capnp::Response<rpc::Coordinator::LoginResults>>(request.send()));
+  session = response.getSession();
+  id = response.getHostId();
+  trusted = response.getTrusted();
+  silent = false;
+  report();
+}
+
+void FakeHost::report() {
+  auto request = KJ_ASSERT_NONNULL(session).reportRequest();
+  auto devices = request.initDevices(static_cast<uint>(options.devices.size()));
+  for (uint i = 0; i < devices.size(); ++i) {
+    auto info = devices[i].initInfo();
+    info.setId(options.devices[i]);
+    info.setSelector(options.devices[i]);
+    info.setPlane("cpu");
+    info.setName("Fake " + options.devices[i]);
+    info.setMemoryBytes(options.memory);
+    devices[i].setWorkerKey(rpc::kj_bytes(worker.public_key().bytes));
+    devices[i].initSelfTest().setExact(options.exact);
+    auto benchmark = devices[i].initBenchmark();
+    benchmark.setWeightBytesPerSecond(options.bytes_per_second);
+    benchmark.setFlopsPerSecond(1e9);
+    benchmark.setMeasuredAtMs(1);
+    devices[i].setState(rpc::DeviceReport::State::READY);
+  }
+  world.run(request.send().ignoreResult());
+}
+
+void FakeHost::kill() {
+  session = nullptr;
+  server_side_ = nullptr;
+  client_side_ = nullptr;
+}
+
+ByteVector FakeHost::read_shard(const Digest& digest, uint64_t offset, uint32_t length) {
+  auto request = KJ_ASSERT_NONNULL(session).readShardRequest();
+  request.setDigest(rpc::kj_bytes(digest.bytes));
+  request.setOffset(offset);
+  request.setLength(length);
+  const auto response =
+      world.run(kj::Promise<capnp::Response<rpc::HostSession::ReadShardResults>>(request.send()));
+  return to_vector(rpc::bytes_of(response.getBytes()));
+}
+
+World::World(std::function<void(CoordinatorSettings&)> adjust)
+    : adjust_(std::move(adjust)), errors_(std::make_unique<Errors>()),
+      tasks_(std::make_unique<kj::TaskSet>(*errors_)) {
+  {
+    const DataFolder made = make_data_folder(folder / "data", "").value();
+    pin = made.pin;
+    invite = make_invite(*made.store, clock, Millis{3'600'000}, 1000).value();
+  }
+  start();
+}
+
+World::~World() noexcept(false) {
+  for (auto& host : hosts) host->kill();
+  tasks_.reset();
+  settle();
+  hosts.clear();
+}
+
+kj::TaskSet& World::tasks() { return *tasks_; }
+
+void World::start() {
+  DataFolder data = open_data_folder(folder / "data", "").value();
+  if (adjust_) adjust_(data.settings);
+  auto opened = Coordinator::open(std::move(data), timer, clock, random);
+  if (!opened.ok()) rpc::throw_error(opened.error());
+  coordinator = std::move(opened).value();
+}
+
+void World::stop() {
+  for (auto& host : hosts) host->kill();
+  settle();
+  coordinator.reset();
+}
+
+FakeHost& World::add_host(const std::string& name, HostOptions options) {
+  options.name = name;
+  hosts.push_back(std::make_unique<FakeHost>(*this, std::move(options)));
+  hosts.back()->connect();
+  return *hosts.back();
+}
+
+void World::publish(const ToyModel& model) {
+  auto request = admin().publishModelRequest();
+  request.setManifest(model.manifest);
+  auto keys = request.initKeys(static_cast<uint>(model.keys.size()));
+  for (uint i = 0; i < keys.size(); ++i) keys.set(i, rpc::kj_bytes(model.keys[i].view()));
+  auto upload =
+      run(kj::Promise<capnp::Response<rpc::Admin::PublishModelResults>>(request.send())).getUpload();
+  for (uint i = 0; i < model.shards.size(); ++i) {
+    ByteSpan rest = model.shards[i];
+    while (!rest.empty()) {
+      const ByteSpan piece = rest.first(std::min<size_t>(rest.size(), limits::kChunkBytesMax));
+      auto write = upload.writeRequest();
+      write.setShard(i);
+      write.setBytes(rpc::kj_bytes(piece));
+      run(write.send());
+      rest = rest.subspan(piece.size());
+    }
+  }
+  run(upload.finishRequest().send().ignoreResult());
+}
+
+void World::tick(Millis time) {
+  clock.advance(time);
+  timer.advanceTo(timer.now() + time.count * kj::MILLISECONDS);
+  since_ping_ += time;
+  if (since_ping_ < kPingInterval) return;
+  since_ping_ = {};
+  for (auto& host : hosts) {
+    if (host->silent) continue;
+    KJ_IF_MAYBE(session, host->session) {
+      tasks_->add(session->pingRequest().send().ignoreResult().catch_([](kj::Exception&&) {}));
+    }
+  }
+}
+
+void World::move_time_until(const std::function<bool()>& done) {
+  Millis passed;
+  while (!done()) {
+    KJ_REQUIRE(passed < kVirtualTimeMax, "nothing happens any more");
+    tick(kTick);
+    passed += kTick;
+  }
+}
+
+void World::pass_time(Millis time) {
+  for (Millis passed; passed < time; passed += kTick) {
+    settle();
+    tick(kTick);
+  }
+  settle();
+}
+
+void World::settle() {
+  // Long enough for any chain of messages that needs no time.
+  kj::Promise<void> never = kj::NEVER_DONE;
+  never.poll(wait_scope);
+}
+
+kj::Promise<Generated> World::generate_promise(GenerateAsk ask) {
+  auto out = kj::heap<Generated>();
+  auto call = admin().generateRequest();
+  auto request = call.initRequest();
+  request.setModel(ask.model);
+  request.setPrompt(ask.prompt);
+  request.setMaxTokens(ask.tokens_max);
+  auto sampling = request.initSampling();
+  sampling.setTemperature(ask.temperature);
+  sampling.setSeed(ask.seed);
+  sampling.setRepetitionPenalty(ask.repetition_penalty);
+  request.setStagesMin(ask.stages_min);
+  auto cuts = request.initCuts(static_cast<uint>(ask.cuts.size()));
+  for (uint i = 0; i < cuts.size(); ++i) cuts.set(i, ask.cuts[i]);
+  request.setPrivacy(ask.anchored ? rpc::Privacy::ANCHORED : rpc::Privacy::PUBLIC);
+  request.setIgnoreEos(ask.ignore_eos);
+  call.setSink(kj::heap<SinkServer>(*out, ask.on_token));
+  kj::Promise<capnp::Response<rpc::Admin::GenerateResults>> sent = call.send();
+  auto& collected = *out;
+  return sent
+      .then([&collected](capnp::Response<rpc::Admin::GenerateResults>&& response) {
+        const auto summary = response.getSummary();
+        for (const int32_t id : summary.getIds()) collected.ids.push_back(id);
+        for (const int32_t id : summary.getPromptIds()) collected.prompt_ids.push_back(id);
+        collected.text = summary.getText().cStr();
+        collected.finish_reason = summary.getFinishReason().cStr();
+        collected.relayed_bytes = summary.getRelayedBytes();
+        for (const auto stage : summary.getStages()) {
+          collected.hosts.push_back(stage.getHostName().cStr());
+          collected.first_fragments.push_back(stage.getFirstFragment());
+        }
+        for (const auto event : summary.getFailovers()) {
+          collected.failovers.push_back({event.getStage(), event.getAtToken(), event.getGapMs(),
+                                         event.getCause().cStr(), event.getReplacement().getHostName().cStr()});
+        }
+        return collected;
+      })
+      .attach(kj::mv(out));
+}
+
+std::string World::refusal_of(GenerateAsk ask) {
+  try {
+    generate(std::move(ask));
+  } catch (const kj::Exception& exception) {
+    return rpc::error_of(exception).message;
+  }
+  return "";
+}
+
+std::string World::events_text() {
+  auto request = admin().listEventsRequest();
+  request.setCountMax(100'000);
+  std::string text;
+  const auto response = run(kj::Promise<capnp::Response<rpc::Admin::ListEventsResults>>(request.send()));
+  for (const auto event : response.getEvents()) {
+    text += std::string(event.getKind().cStr()) + ": " + event.getText().cStr() + "\n";
+  }
+  return text;
+}
+
+}  // namespace shoal::test

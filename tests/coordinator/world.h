@@ -1,0 +1,162 @@
+#pragma once
+// A coordinator and fake hosts in one thread: real RPC over in-process pipes, time moved by hand, faults
+// on demand.
+
+#include <kj/async.h>
+#include <kj/timer.h>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/files.h"
+#include "base/random.h"
+#include "base/secrets.h"
+#include "coordinator/coordinator.h"
+#include "schema/admin.capnp.h"
+#include "schema/coordinator.capnp.h"
+#include "schema/transport.h"
+#include "tests/coordinator/toy_model.h"
+
+namespace shoal::test {
+
+enum class Fault {
+  kNone,
+  kDrop,       // The host's connection breaks in mid-step.
+  kHang,       // The step is never answered, and the host falls silent.
+  kStall,      // The step is never answered, but the host lives.
+  kShort,      // An answer of the wrong size.
+  kNonFinite,  // An answer with an infinity.
+  kToken,      // A token beyond the vocabulary.
+  kRefuse,     // The step fails.
+  kNoOpen,     // A stage is refused.
+};
+
+struct HostOptions {
+  std::string name = "host";
+  std::string invite;  // Empty: the world's own.
+  uint64_t memory = 1'000'000'000;
+  double bytes_per_second = 1e9;
+  bool exact = true;
+  std::vector<std::string> devices = {"cpu"};
+};
+
+class World;
+
+class FakeHost {
+ public:
+  FakeHost(World& world, HostOptions options);
+  ~FakeHost() noexcept(false);
+
+  // Logs in over a new connection and reports its devices. Throws what the coordinator answers.
+  void connect();
+  void report();
+  void kill();  // The connection breaks, now.
+  bool connected() const { return client_side_.get() != nullptr; }
+  // Reads a shard as a client would.
+  ByteVector read_shard(const Digest& digest, uint64_t offset, uint32_t length);
+
+  World& world;
+  HostOptions options;
+  SigningKey identity = SigningKey::generate();
+  BoxKeyPair worker = BoxKeyPair::generate();
+  uint64_t id = 0;
+  bool trusted = false;
+
+  Fault fault = Fault::kNone;
+  int fault_at_step = 0;  // Counted over all its stages, from 0.
+  int steps = 0;
+  int stages_open = 0;
+  int stages_opened = 0;
+  bool silent = false;  // Sends no pings.
+  bool read_shards_on_open = true;
+  std::vector<SecretBytes> keys_seen;
+  std::string last_refusal;
+
+  kj::Maybe<rpc::HostSession::Client> session;
+
+ private:
+  kj::Own<rpc::Connection> server_side_, client_side_;
+};
+
+struct GenerateAsk {
+  std::string model = "toy", prompt = "hello there";
+  uint32_t tokens_max = 12;
+  uint64_t seed = 5;
+  float temperature = 0.8f;
+  float repetition_penalty = 1.0f;
+  uint32_t stages_min = 3;
+  std::vector<uint32_t> cuts;
+  bool anchored = false, ignore_eos = false;
+  std::function<void(size_t count)> on_token;  // After each token, with how many there are.
+};
+
+struct Generated {
+  std::vector<int32_t> streamed;
+  std::string streamed_text;
+  std::vector<int32_t> ids, prompt_ids;
+  std::string text, finish_reason;
+  uint64_t relayed_bytes = 0;
+  std::vector<std::string> hosts;  // By stage, at the end.
+  std::vector<uint32_t> first_fragments;
+  struct Failover {
+    uint32_t stage, at_token, gap_ms;
+    std::string cause, replacement;
+  };
+  std::vector<Failover> failovers, streamed_failovers;
+};
+
+class World {
+ public:
+  explicit World(std::function<void(CoordinatorSettings&)> adjust = {});
+  ~World() noexcept(false);
+
+  void start();  // The coordinator, on the data folder. In the constructor, and after stop().
+  void stop();
+
+  FakeHost& add_host(const std::string& name, HostOptions options = {});  // Connected.
+  void publish(const ToyModel& model);
+  rpc::Admin::Client admin() { return coordinator->admin_door().castAs<rpc::Admin>(); }
+
+  // Runs the loop, and moves time whenever nothing else can happen.
+  template <class T>
+  T run(kj::Promise<T> promise) {
+    move_time_until([&] { return promise.poll(wait_scope); });
+    return promise.wait(wait_scope);
+  }
+  void pass_time(Millis time);
+  void settle();  // Until nothing happens without time.
+
+  kj::Promise<Generated> generate_promise(GenerateAsk ask);
+  Generated generate(GenerateAsk ask) { return run(generate_promise(std::move(ask))); }
+  // The error's message, or "" when it worked.
+  std::string refusal_of(GenerateAsk ask);
+
+  std::string events_text();  // Kinds and texts, a line each.
+
+  TempDir folder;
+  kj::EventLoop loop;
+  kj::WaitScope wait_scope{loop};
+  kj::TimerImpl timer{kj::origin<kj::TimePoint>()};
+  ManualClock clock;
+  Random random{1};
+  std::string pin, invite;
+  std::unique_ptr<Coordinator> coordinator;
+  std::vector<std::unique_ptr<FakeHost>> hosts;
+  kj::TaskSet& tasks();
+
+ private:
+  void move_time_until(const std::function<bool()>& done);
+  void tick(Millis time);
+
+  std::function<void(CoordinatorSettings&)> adjust_;
+  class Errors;
+  std::unique_ptr<Errors> errors_;
+  std::unique_ptr<kj::TaskSet> tasks_;
+  Millis since_ping_;
+};
+
+}  // namespace shoal::test
