@@ -10,7 +10,7 @@ namespace {
 
 constexpr int64_t kContextPositions = 256;
 constexpr int64_t kPrefillRows = 64;
-constexpr int64_t kMeasureMs = 700;
+constexpr int64_t kMeasureMs = 500;
 constexpr int64_t kCopyBytes = int64_t{32} << 20;
 
 // Calls `once` until the time is up, after one call that is not counted; calls per second.

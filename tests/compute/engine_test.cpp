@@ -127,6 +127,7 @@ class EngineTest : public QObject {
   void a_stage_that_does_not_fit_says_how_large_it_is();
   void a_failed_step_leaves_the_stage_usable();
   void devices_are_found_by_selector();
+  void bench_measures_each_rate();
 };
 
 void EngineTest::the_bits_depend_on_nothing_but_the_input_data() {
@@ -398,6 +399,17 @@ void EngineTest::devices_are_found_by_selector() {
   QVERIFY(!none.ok());
   QCOMPARE(none.error().code, ErrorCode::kNotFound);
   QVERIFY(none.error().message.find("cpu") != std::string::npos);
+}
+
+void EngineTest::bench_measures_each_rate() {
+  auto device = open_cpu(1);
+  const Result<BenchReport> report = bench(*device);
+  QVERIFY2(report.ok(), report.ok() ? "" : report.error().message.c_str());
+  QVERIFY(report.value().decode_rows_per_second > 0);
+  QVERIFY(report.value().prefill_rows_per_second > 0);
+  QVERIFY(report.value().weight_bytes_per_second > report.value().decode_rows_per_second);
+  QVERIFY(report.value().flops_per_second > report.value().prefill_rows_per_second);
+  QVERIFY(report.value().copy_bytes_per_second > 0);
 }
 
 QTEST_GUILESS_MAIN(EngineTest)
