@@ -203,11 +203,11 @@ kj::Promise<void> CoordinatorLink::leave(std::string reason) {
     request.setReason(reason);
     left = timer_.timeoutAfter(kLeaveMax, request.send().ignoreResult());
   }
-  const auto end = [this] {
+  // Whether the goodbye arrived or not.
+  return left.catch_([](kj::Exception&&) {}).then([this] {
     life_ = nullptr;
     drop_connection();
-  };
-  return left.then(end, [end](kj::Exception&&) { end(); });
+  });
 }
 
 }  // namespace shoal::client
