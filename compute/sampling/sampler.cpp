@@ -27,7 +27,8 @@ bool goes_before(const Candidate& a, const Candidate& b) {
 
 // e^x for x <= 0 as an integer, 2^40 standing for 1.
 uint64_t weight_of(float x) {
-  return static_cast<uint64_t>(exact::exact_exp(x) * static_cast<float>(uint64_t{1} << kWeightBits));
+  return static_cast<uint64_t>(exact::exact_exp(x) *
+                               static_cast<float>(uint64_t{1} << kWeightBits));
 }
 
 // Not (low <= x <= high) is also true of a NaN.
@@ -119,8 +120,8 @@ Result<int32_t> sample(std::span<const float> logits, const SamplingOptions& opt
   }
 
   // TODO(perf): without top_k this sorts the whole vocabulary, some 10 ms for 150,000 tokens.
-  const size_t keep = options.top_k == 0 ? candidates.size()
-                                         : std::min<size_t>(options.top_k, candidates.size());
+  const size_t keep =
+      options.top_k == 0 ? candidates.size() : std::min<size_t>(options.top_k, candidates.size());
   std::partial_sort(candidates.begin(), candidates.begin() + static_cast<std::ptrdiff_t>(keep),
                     candidates.end(), goes_before);
   candidates.resize(keep);

@@ -1,6 +1,6 @@
 #pragma once
-// Decides which neighbouring symbols of a word are joined, in which order: byte-pair encoding, by the
-// rank of merges or by the score of tokens. Touches neither text rules nor special tokens.
+// Decides which neighbouring symbols of a word are joined, in which order: byte-pair encoding, by
+// the rank of merges or by the score of tokens. Touches neither text rules nor special tokens.
 
 #include <cstdint>
 #include <string_view>
@@ -9,8 +9,8 @@
 
 namespace shoal {
 
-// A piece of a word: `id` is its token, or kNoToken for a character that is none by itself (two such
-// may still join into a token when tokens join by score).
+// A piece of a word: `id` is its token, or kNoToken for a character that is none by itself (two
+// such may still join into a token when tokens join by score).
 struct Symbol {
   uint32_t begin = 0;
   uint32_t size = 0;
@@ -44,8 +44,8 @@ struct MergeWork {
 // adjacent and in order.
 void merge_by_rank(std::vector<Symbol>& symbols, const MergeTable& merges, MergeWork& work);
 
-// Joins neighbours whose joined text is a token: the highest score first, among equals the leftmost.
-// `text` is what the symbols span; no token is longer than `token_bytes_max`.
+// Joins neighbours whose joined text is a token: the highest score first, among equals the
+// leftmost. `text` is what the symbols span; no token is longer than `token_bytes_max`.
 void merge_by_score(std::vector<Symbol>& symbols, std::string_view text, const TextTable& tokens,
                     const std::vector<float>& scores, size_t token_bytes_max, MergeWork& work);
 

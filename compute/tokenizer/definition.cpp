@@ -124,7 +124,8 @@ const json* find(const json& object, const char* key) {
   return item == object.end() || item->is_null() ? nullptr : &*item;
 }
 
-Result<bool> read_bool(const json& object, std::string_view field, const char* key, bool otherwise) {
+Result<bool> read_bool(const json& object, std::string_view field, const char* key,
+                       bool otherwise) {
   const json* value = find(object, key);
   if (value == nullptr) return otherwise;
   if (!value->is_boolean()) return bad(std::string(field) + "." + key, "is not true or false");
@@ -143,11 +144,12 @@ Result<std::string> read_string(const json& object, std::string_view field, cons
 
 Result<int32_t> read_id(const json& value, std::string_view field, size_t count) {
   if (!value.is_number_integer()) return bad(field, "is not a token id");
-  const bool fits = value.is_number_unsigned() ? value.get<uint64_t>() < count
-                                               : value.get<int64_t>() >= 0 &&
-                                                     value.get<uint64_t>() < count;
+  const bool fits = value.is_number_unsigned()
+                        ? value.get<uint64_t>() < count
+                        : value.get<int64_t>() >= 0 && value.get<uint64_t>() < count;
   if (!fits) {
-    return bad(field, "is the token id " + value.dump() + " of " + std::to_string(count) + " tokens");
+    return bad(field,
+               "is the token id " + value.dump() + " of " + std::to_string(count) + " tokens");
   }
   return value.get<int32_t>();
 }
@@ -207,8 +209,9 @@ Result<void> add_merge(TokenizerDefinition& out, const Names& names, std::string
   if (!result) return bad(field, "makes the unknown token " + shown(joined));
   // A merge that would turn plain text into a mark for the model is left out.
   const bool joins = out.tokens[static_cast<size_t>(*result)].joins;
-  if (!out.merges.emplace(merge_key(*left_id, *right_id),
-                          MergeRule{rank, joins ? *result : kNoToken}).second) {
+  if (!out.merges
+           .emplace(merge_key(*left_id, *right_id), MergeRule{rank, joins ? *result : kNoToken})
+           .second) {
     return bad(field, "repeats the merge of " + shown(left) + " and " + shown(right));
   }
   return {};
@@ -225,11 +228,14 @@ Result<void> read_merges(TokenizerDefinition& out, const Names& names, const jso
     const uint32_t rank = static_cast<uint32_t>(i);
     if (merge.is_string()) {
       const std::string& text = merge.get_ref<const std::string&>();
-      const size_t space = text.find(' ', 1);  // A left part may be a space, never begin a longer one.
-      if (space == std::string::npos || space + 1 >= text.size()) return bad(name, "is not \"a b\"");
+      const size_t space =
+          text.find(' ', 1);  // A left part may be a space, never begin a longer one.
+      if (space == std::string::npos || space + 1 >= text.size())
+        return bad(name, "is not \"a b\"");
       SHOAL_TRY(add_merge(out, names, std::string_view(text).substr(0, space),
                           std::string_view(text).substr(space + 1), rank, name));
-    } else if (merge.is_array() && merge.size() == 2 && merge[0].is_string() && merge[1].is_string()) {
+    } else if (merge.is_array() && merge.size() == 2 && merge[0].is_string() &&
+               merge[1].is_string()) {
       SHOAL_TRY(add_merge(out, names, merge[0].get_ref<const std::string&>(),
                           merge[1].get_ref<const std::string&>(), rank, name));
     } else {
@@ -263,7 +269,8 @@ Result<void> read_normalizer(TokenizerDefinition& out, const json& node, const s
     const json* list = find(node, "normalizers");
     if (list == nullptr || !list->is_array()) return bad(field + ".normalizers", "is not a list");
     for (size_t i = 0; i < list->size(); ++i) {
-      SHOAL_TRY(read_normalizer(out, (*list)[i], field + ".normalizers[" + std::to_string(i) + "]"));
+      SHOAL_TRY(
+          read_normalizer(out, (*list)[i], field + ".normalizers[" + std::to_string(i) + "]"));
     }
     return {};
   }
@@ -276,7 +283,8 @@ Result<void> read_normalizer(TokenizerDefinition& out, const json& node, const s
   } else if (type == "Replace") {
     SHOAL_TRY(only_keys(node, field, {"type", "pattern", "content"}));
     const json* pattern = find(node, "pattern");
-    if (pattern == nullptr || !pattern->is_object()) return bad(field + ".pattern", "is not an object");
+    if (pattern == nullptr || !pattern->is_object())
+      return bad(field + ".pattern", "is not an object");
     if (!pattern->contains("String") || pattern->size() != 1) {
       return unsupported(field + ".pattern", "is not a String");
     }
@@ -337,8 +345,9 @@ Result<std::string> read_replacement(const json& node, const std::string& field)
 }
 
 Result<MetaspaceStep> read_metaspace(const json& node, const std::string& field) {
-  SHOAL_TRY(only_keys(node, field,
-                      {"type", "replacement", "str_rep", "add_prefix_space", "prepend_scheme", "split"}));
+  SHOAL_TRY(
+      only_keys(node, field,
+                {"type", "replacement", "str_rep", "add_prefix_space", "prepend_scheme", "split"}));
   MetaspaceStep step;
   SHOAL_TRY_ASSIGN(replacement, read_replacement(node, field));
   SHOAL_TRY_ASSIGN(prefix, read_bool(node, field, "add_prefix_space", true));
@@ -358,7 +367,8 @@ Result<MetaspaceStep> read_metaspace(const json& node, const std::string& field)
   return step;
 }
 
-Result<void> read_pre_tokenizer(TokenizerDefinition& out, const json& node, const std::string& field) {
+Result<void> read_pre_tokenizer(TokenizerDefinition& out, const json& node,
+                                const std::string& field) {
   if (!node.is_object()) return bad(field, "is not an object");
   SHOAL_TRY_ASSIGN(type, read_string(node, field, "type"));
   if (type == "Sequence") {
@@ -392,8 +402,8 @@ Result<void> read_pre_tokenizer(TokenizerDefinition& out, const json& node, cons
     SHOAL_TRY(only_keys(node, field, {"type", "individual_digits"}));
     SHOAL_TRY_ASSIGN(individual, read_bool(node, field, "individual_digits", false));
     SHOAL_TRY_ASSIGN(pattern, compile(kDigitExpression, field));
-    out.split.push_back(SplitStep{std::move(pattern), individual ? SplitBehavior::kIsolated
-                                                                 : SplitBehavior::kContiguous});
+    out.split.push_back(SplitStep{
+        std::move(pattern), individual ? SplitBehavior::kIsolated : SplitBehavior::kContiguous});
   } else if (type == "Punctuation") {
     SHOAL_TRY(only_keys(node, field, {"type", "behavior"}));
     SHOAL_TRY_ASSIGN(behavior, read_behavior(node, field));
@@ -424,7 +434,8 @@ Result<void> read_decoder(TokenizerDefinition& out, DecoderFacts& facts, const j
     const json* list = find(node, "decoders");
     if (list == nullptr || !list->is_array()) return bad(field + ".decoders", "is not a list");
     for (size_t i = 0; i < list->size(); ++i) {
-      SHOAL_TRY(read_decoder(out, facts, (*list)[i], field + ".decoders[" + std::to_string(i) + "]"));
+      SHOAL_TRY(
+          read_decoder(out, facts, (*list)[i], field + ".decoders[" + std::to_string(i) + "]"));
     }
   } else if (type == "ByteLevel") {
     SHOAL_TRY(only_keys(node, field, {"type", "add_prefix_space", "trim_offsets", "use_regex"}));
@@ -498,7 +509,8 @@ Result<void> read_post_processor(const json& node, const std::string& field, siz
     if (!part.is_object()) return bad(name, "is not an object");
     if (part.contains("Sequence")) break;
     const json* mark = find(part, "SpecialToken");
-    if (mark == nullptr || !mark->is_object()) return bad(name, "is neither Sequence nor SpecialToken");
+    if (mark == nullptr || !mark->is_object())
+      return bad(name, "is neither Sequence nor SpecialToken");
     SHOAL_TRY_ASSIGN(id, read_string(*mark, name + ".SpecialToken", "id"));
     const std::string entry = field + ".special_tokens[" + shown(id) + "]";
     const json* token =
@@ -543,8 +555,8 @@ Result<void> read_added_tokens(TokenizerDefinition& out, Names& names, const jso
   for (size_t i = 0; i < list.size(); ++i) {
     const std::string name = field + "[" + std::to_string(i) + "]";
     const json& node = list[i];
-    SHOAL_TRY(only_keys(node, name,
-                        {"id", "content", "single_word", "lstrip", "rstrip", "normalized", "special"}));
+    SHOAL_TRY(only_keys(
+        node, name, {"id", "content", "single_word", "lstrip", "rstrip", "normalized", "special"}));
     const json* id_value = find(node, "id");
     if (id_value == nullptr) return bad(name + ".id", "is missing");
     SHOAL_TRY_ASSIGN(id, read_id(*id_value, name + ".id", kTokenizerTokensMax));
@@ -595,9 +607,10 @@ Result<std::optional<int32_t>> read_named_token(const json& config, const char* 
 
 Result<void> read_bpe(TokenizerDefinition& out, Names& names, const json& model,
                       const std::string& field) {
-  SHOAL_TRY(only_keys(model, field,
-                      {"type", "dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix",
-                       "fuse_unk", "byte_fallback", "ignore_merges", "vocab", "merges"}));
+  SHOAL_TRY(
+      only_keys(model, field,
+                {"type", "dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix",
+                 "fuse_unk", "byte_fallback", "ignore_merges", "vocab", "merges"}));
   SHOAL_TRY_ASSIGN(type, read_string(model, field, "type", "BPE"));
   if (type != "BPE") return unsupported(field + ".type", shown(type) + " is not supported");
   for (const char* key : {"continuing_subword_prefix", "end_of_word_suffix"}) {
@@ -649,7 +662,8 @@ Result<TokenizerDefinition> read_huggingface(const json& root) {
   size_t expansion = 1;
   for (const NormalizeStep& step : out.normalize) {
     if (!step.pattern.empty()) expansion *= (step.content.size() / step.pattern.size()) + 1;
-    if (expansion > kExpansionMax) return unsupported("tokenizer.normalizer", "makes texts too long");
+    if (expansion > kExpansionMax)
+      return unsupported("tokenizer.normalizer", "makes texts too long");
   }
   if (const json* pre_tokenizer = find(*tokenizer, "pre_tokenizer")) {
     SHOAL_TRY(read_pre_tokenizer(out, *pre_tokenizer, "tokenizer.pre_tokenizer"));
@@ -706,13 +720,15 @@ std::vector<std::string_view> expressions_of(std::string_view pre) {
     return std::find(names.begin(), names.end(), pre) != names.end();
   };
   if (is({"gpt-2", "phi-2", "olmo"})) return {kGpt2Expression};
-  if (is({"smollm", "starcoder", "refact", "command-r"})) return {kDigitExpression, kGpt2Expression};
+  if (is({"smollm", "starcoder", "refact", "command-r"}))
+    return {kDigitExpression, kGpt2Expression};
   if (is({"llama-bpe", "llama3", "llama-v3"})) return {kLlama3Expression};
   if (is({"qwen2", "stablelm2", "deepseek-r1-qwen"})) return {kQwen2Expression};
   return {};
 }
 
-Result<void> read_gguf_tokens(TokenizerDefinition& out, Names& names, const json& root, bool scored) {
+Result<void> read_gguf_tokens(TokenizerDefinition& out, Names& names, const json& root,
+                              bool scored) {
   const json* tokens = find(root, "tokens");
   const json* types = find(root, "types");
   const json* scores = find(root, "scores");
@@ -784,8 +800,8 @@ Result<void> read_gguf_tokens(TokenizerDefinition& out, Names& names, const json
 
 Result<TokenizerDefinition> read_gguf(const json& root) {
   SHOAL_TRY(only_keys(root, "the top",
-                      {"format", "model", "pre", "tokens", "scores", "types", "merges", "bos", "eos",
-                       "add_bos", "add_space_prefix"}));
+                      {"format", "model", "pre", "tokens", "scores", "types", "merges", "bos",
+                       "eos", "add_bos", "add_space_prefix"}));
   SHOAL_TRY_ASSIGN(model, read_string(root, "the top", "model"));
   const bool llama = model == "llama";
   if (!llama && model != "gpt2") return unsupported("model", shown(model) + " is not supported");

@@ -108,7 +108,9 @@ std::vector<Segment> behave(const std::vector<Segment>& segments, SplitBehavior 
         if (segment.match) continue;
         break;
       case SplitBehavior::kIsolated: break;
-      case SplitBehavior::kMergedWithPrevious: joins = segment.match && i > 0 && !after_match; break;
+      case SplitBehavior::kMergedWithPrevious:
+        joins = segment.match && i > 0 && !after_match;
+        break;
       case SplitBehavior::kMergedWithNext: joins = !segment.match && after_match; break;
       case SplitBehavior::kContiguous: joins = i > 0 && segment.match == after_match; break;
     }
@@ -209,9 +211,9 @@ Result<Pattern> Pattern::compile(std::string_view expression) {
   if (code->code == nullptr) {
     std::array<PCRE2_UCHAR, 256> message{};
     pcre2_get_error_message(error, message.data(), message.size());
-    return Error{ErrorCode::kInvalid,
-                 std::string("expression is refused by PCRE2: ") +
-                     reinterpret_cast<const char*>(message.data()) + " at " + std::to_string(offset)};
+    return Error{ErrorCode::kInvalid, std::string("expression is refused by PCRE2: ") +
+                                          reinterpret_cast<const char*>(message.data()) + " at " +
+                                          std::to_string(offset)};
   }
   return Pattern(std::move(code));
 }
@@ -232,7 +234,8 @@ std::vector<Pattern::Match> Pattern::find_all(std::string_view text, bool& compl
   std::vector<Match> matches;
   std::unique_ptr<pcre2_match_data, FreeMatchData> data(
       pcre2_match_data_create_from_pattern(code_->code, nullptr));
-  std::unique_ptr<pcre2_match_context, FreeMatchContext> context(pcre2_match_context_create(nullptr));
+  std::unique_ptr<pcre2_match_context, FreeMatchContext> context(
+      pcre2_match_context_create(nullptr));
   SHOAL_CHECK(data != nullptr && context != nullptr);
   pcre2_set_match_limit(context.get(), kMatchLimit);
   pcre2_set_heap_limit(context.get(), kHeapLimitKib);
@@ -240,8 +243,8 @@ std::vector<Pattern::Match> Pattern::find_all(std::string_view text, bool& compl
   size_t at = 0;
   while (at < text.size()) {
     // The text was checked once; checking it again at each word would cost its whole length.
-    const int found = pcre2_match(code_->code, reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(),
-                                  at, PCRE2_NO_UTF_CHECK, data.get(), context.get());
+    const int found = pcre2_match(code_->code, reinterpret_cast<PCRE2_SPTR>(text.data()),
+                                  text.size(), at, PCRE2_NO_UTF_CHECK, data.get(), context.get());
     if (found == PCRE2_ERROR_NOMATCH) break;
     if (found < 0) {
       complete = false;

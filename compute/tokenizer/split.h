@@ -13,11 +13,12 @@
 
 namespace shoal {
 
-// A regular expression in Oniguruma's spelling, as tokenizer.json has it. Never changes once made, so
-// it may be shared.
+// A regular expression in Oniguruma's spelling, as tokenizer.json has it. Never changes once made,
+// so it may be shared.
 class Pattern {
  public:
-  // kInvalid with the place of the mistake; kUnsupported for spellings that mean something else here.
+  // kInvalid with the place of the mistake; kUnsupported for spellings that mean something else
+  // here.
   static Result<Pattern> compile(std::string_view expression);
   // A pattern that finds `text` itself.
   static Result<Pattern> literal(std::string_view text);
@@ -44,8 +45,8 @@ struct SplitStep {
   bool invert = false;
 };
 
-// Writes every byte as its byte-level character, after the words were cut by GPT-2's pattern if there
-// is one here.
+// Writes every byte as its byte-level character, after the words were cut by GPT-2's pattern if
+// there is one here.
 struct ByteLevelStep {
   bool add_prefix_space = false;
   std::optional<Pattern> words;

@@ -39,7 +39,8 @@ class TokenTree {
   void add(std::string_view text, int32_t id, bool special) {
     uint32_t node = 0;
     for (const char c : text) {
-      const auto [edge, fresh] = edges_.try_emplace(key(node, c), static_cast<uint32_t>(ends_.size()));
+      const auto [edge, fresh] =
+          edges_.try_emplace(key(node, c), static_cast<uint32_t>(ends_.size()));
       if (fresh) ends_.push_back({});
       node = edge->second;
     }
@@ -108,8 +109,8 @@ struct Tokenizer::Data {
   std::vector<std::string> bytes;  // What each token stands for.
   std::vector<float> scores;
   std::array<int32_t, 256> byte_ids{};
-  TokenTree raw_tokens;            // Found in the text as it comes,
-  TokenTree normalized_tokens;     // and in the normalized text.
+  TokenTree raw_tokens;         // Found in the text as it comes,
+  TokenTree normalized_tokens;  // and in the normalized text.
 
   explicit Data(TokenizerDefinition from);
   // `texts` points into `definition`.
@@ -119,8 +120,8 @@ struct Tokenizer::Data {
   std::string bytes_of(const TokenDefinition& token) const;
   void encode_word(std::string_view word, std::vector<int32_t>& out, MergeWork& work) const;
   template <class Text, class Token>
-  void take_tokens(std::string_view text, const TokenTree& tree, bool with_special, const Text& on_text,
-                   const Token& on_token) const;
+  void take_tokens(std::string_view text, const TokenTree& tree, bool with_special,
+                   const Text& on_text, const Token& on_token) const;
 };
 
 Tokenizer::Data::Data(TokenizerDefinition from) : definition(std::move(from)) {
@@ -221,7 +222,8 @@ void Tokenizer::Data::encode_word(std::string_view word, std::vector<int32_t>& o
     if (symbol.id != kNoToken) {
       out.push_back(symbol.id);
     } else {
-      fall_back(symbol.begin, symbol.size, [&](uint32_t, uint32_t, int32_t id) { out.push_back(id); });
+      fall_back(symbol.begin, symbol.size,
+                [&](uint32_t, uint32_t, int32_t id) { out.push_back(id); });
     }
   }
 }
@@ -239,8 +241,7 @@ void Tokenizer::Data::take_tokens(std::string_view text, const TokenTree& tree, 
     }
     const TokenDefinition& token = definition.tokens[static_cast<size_t>(hit.id)];
     const size_t begin = token.strip_left ? white_space_before(text, at, done) : at;
-    const size_t end =
-        token.strip_right ? white_space_after(text, at + hit.size) : at + hit.size;
+    const size_t end = token.strip_right ? white_space_after(text, at + hit.size) : at + hit.size;
     if (begin > done) on_text(text.substr(done, begin - done), done == 0);
     on_token(hit.id);
     at = done = end;
@@ -266,14 +267,15 @@ std::vector<int32_t> Tokenizer::encode(std::string_view text, bool add_bos, bool
   const auto on_token = [&](int32_t id) { ids.push_back(id); };
   const auto on_raw = [&](std::string_view raw, bool raw_at_start) {
     const std::string normal = normalize(std::string(raw), data.definition.normalize);
-    data.take_tokens(normal, data.normalized_tokens, parse_special,
-                     [&](std::string_view piece, bool at_start) {
-                       Word whole{std::string(piece), raw_at_start && at_start};
-                       for (const Word& word : split_words(std::move(whole), data.definition.split)) {
-                         data.encode_word(word.text, ids, counted);
-                       }
-                     },
-                     on_token);
+    data.take_tokens(
+        normal, data.normalized_tokens, parse_special,
+        [&](std::string_view piece, bool at_start) {
+          Word whole{std::string(piece), raw_at_start && at_start};
+          for (const Word& word : split_words(std::move(whole), data.definition.split)) {
+            data.encode_word(word.text, ids, counted);
+          }
+        },
+        on_token);
   };
   data.take_tokens(valid, data.raw_tokens, parse_special, on_raw, on_token);
   return ids;

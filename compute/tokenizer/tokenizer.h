@@ -35,9 +35,9 @@ class Tokenizer {
   // meaning here; tokens that a post-processor puts after a text are not put after a prompt.
   static Result<Tokenizer> from_definition(std::string_view json);
 
-  // Bytes that are no UTF-8 count as U+FFFD. `add_bos` puts the beginning-of-sequence token first, if
-  // there is one. User text never becomes a special token unless `parse_special`; added tokens that
-  // are not special are found either way.
+  // Bytes that are no UTF-8 count as U+FFFD. `add_bos` puts the beginning-of-sequence token first,
+  // if there is one. User text never becomes a special token unless `parse_special`; added tokens
+  // that are not special are found either way.
   std::vector<int32_t> encode(std::string_view text, bool add_bos, bool parse_special = false,
                               MergeWork* work = nullptr) const;
 
@@ -48,7 +48,7 @@ class Tokenizer {
   // Ids are 0 to vocabulary() - 1. A model may have more rows than that, never fewer.
   int32_t vocabulary() const;
   std::optional<int32_t> bos() const;
-  bool adds_bos() const;  // Whether the model expects `bos` before a text.
+  bool adds_bos() const;                        // Whether the model expects `bos` before a text.
   const std::vector<int32_t>& eos_ids() const;  // Ascending.
   bool is_eos(int32_t id) const;
   bool is_special(int32_t id) const;
@@ -84,7 +84,7 @@ class Detokenizer {
   Tokenizer tokenizer_;
   Begin begin_;
   bool show_special_;
-  uint32_t strip_left_;   // Leading spaces that may still come off.
+  uint32_t strip_left_;  // Leading spaces that may still come off.
   std::string waiting_;
 };
 

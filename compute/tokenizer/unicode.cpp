@@ -8,7 +8,8 @@ namespace shoal {
 namespace {
 
 constexpr bool stands_for_itself(uint32_t byte) {
-  return (byte >= 33 && byte <= 126) || (byte >= 161 && byte <= 172) || (byte >= 174 && byte <= 255);
+  return (byte >= 33 && byte <= 126) || (byte >= 161 && byte <= 172) ||
+         (byte >= 174 && byte <= 255);
 }
 
 struct ByteAlphabet {
@@ -104,7 +105,9 @@ bool is_white_space(uint32_t c) {
          c == 0x3000;
 }
 
-void append_byte_symbol(std::string& out, uint8_t byte) { append_utf8(out, kAlphabet.symbol[byte]); }
+void append_byte_symbol(std::string& out, uint8_t byte) {
+  append_utf8(out, kAlphabet.symbol[byte]);
+}
 
 std::optional<uint8_t> byte_of_symbol(uint32_t code_point) {
   if (code_point >= kAlphabet.byte.size() || kAlphabet.byte[code_point] < 0) return std::nullopt;

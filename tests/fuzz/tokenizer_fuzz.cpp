@@ -13,7 +13,8 @@
 namespace shoal {
 namespace {
 
-constexpr std::string_view kTexts[] = {"Hello  world, it's 2024!\n\n<s> é😀", "<x><x><x>\xF0\x9F", "aaaaaaaabab"};
+constexpr std::string_view kTexts[] = {"Hello  world, it's 2024!\n\n<s> é😀", "<x><x><x>\xF0\x9F",
+                                       "aaaaaaaabab"};
 
 // Byte-level, with the pattern of Llama 3, merges, and an added and a special token.
 std::string byte_level_definition() {
@@ -53,7 +54,8 @@ void use(const Tokenizer& tokenizer, std::string_view text, bool good) {
     for (const int32_t id : ids) SHOAL_CHECK(id >= 0 && id < tokenizer.vocabulary());
     if (good && !parse_special) {
       // Of the special tokens, only the one for unknown text; in all good definitions it is id 0.
-      for (size_t i = 1; i < ids.size(); ++i) SHOAL_CHECK(!tokenizer.is_special(ids[i]) || ids[i] == 0);
+      for (size_t i = 1; i < ids.size(); ++i)
+        SHOAL_CHECK(!tokenizer.is_special(ids[i]) || ids[i] == 0);
     }
     const std::string decoded = tokenizer.decode(ids);
     SHOAL_CHECK(valid_utf8(decoded) == decoded);

@@ -17,9 +17,7 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
 // Nothing filters, the temperature changes nothing.
-SamplingOptions plain() {
-  return {.temperature = 1.0f, .top_k = 0, .top_p = 1.0f, .min_p = 0.0f};
-}
+SamplingOptions plain() { return {.temperature = 1.0f, .top_k = 0, .top_p = 1.0f, .min_p = 0.0f}; }
 
 // All tokens that many draws give.
 std::set<int32_t> drawn(const std::vector<float>& logits, const SamplingOptions& options,
@@ -162,29 +160,34 @@ void SamplerTest::penalty_follows_the_sign_and_the_window() {
   QCOMPARE(sample(positive, options, std::vector<int32_t>{0, 0}, 0).value(), 1);
   // Once, not twice: 2.5 / 2 beats 4 / 2 / 2 only if the penalty were applied again.
   QCOMPARE(sample(positive, options, std::vector<int32_t>{0, 1}, 0).value(), 0);
-  QCOMPARE(sample(std::vector<float>{4.0f, 1.5f}, options, std::vector<int32_t>{0, 0}, 0).value(), 0);
+  QCOMPARE(sample(std::vector<float>{4.0f, 1.5f}, options, std::vector<int32_t>{0, 0}, 0).value(),
+           0);
   // The window's boundary from both sides.
   QCOMPARE(sample(positive, options, std::vector<int32_t>{0, 1, 1}, 0).value(), 0);
-  QCOMPARE(sample(std::vector<float>{4, 2.5f, 0}, options, std::vector<int32_t>{0, 2}, 0).value(), 1);
-  QCOMPARE(sample(std::vector<float>{4, 2.5f, 0}, options, std::vector<int32_t>{0, 2, 2}, 0).value(), 0);
+  QCOMPARE(sample(std::vector<float>{4, 2.5f, 0}, options, std::vector<int32_t>{0, 2}, 0).value(),
+           1);
+  QCOMPARE(
+      sample(std::vector<float>{4, 2.5f, 0}, options, std::vector<int32_t>{0, 2, 2}, 0).value(), 0);
   options.repetition_window = 0;
   QCOMPARE(sample(positive, options, std::vector<int32_t>{0}, 0).value(), 0);
   // A negative logit is multiplied: it sinks.
   options.repetition_window = 2;
-  QCOMPARE(sample(std::vector<float>{-1.0f, -1.5f}, options, std::vector<int32_t>{0}, 0).value(), 1);
+  QCOMPARE(sample(std::vector<float>{-1.0f, -1.5f}, options, std::vector<int32_t>{0}, 0).value(),
+           1);
   // A penalty below 1 draws repetition forth.
   options.repetition_penalty = 0.5f;
   QCOMPARE(sample(std::vector<float>{2, 3}, options, std::vector<int32_t>{0}, 0).value(), 0);
 }
 
 void SamplerTest::draws_follow_the_probabilities() {
-  // Method: chi-square over fixed seeds, so the answer never changes. 13.8 is the 0.1 % bound for two
-  // degrees of freedom.
+  // Method: chi-square over fixed seeds, so the answer never changes. 13.8 is the 0.1 % bound for
+  // two degrees of freedom.
   const std::vector<double> probabilities = {0.5, 0.3, 0.2};
   for (const float temperature : {1.0f, 0.5f, 2.0f}) {
     std::vector<double> expected;
     double total = 0;
-    for (const double p : probabilities) total += expected.emplace_back(std::pow(p, 1 / temperature));
+    for (const double p : probabilities)
+      total += expected.emplace_back(std::pow(p, 1 / temperature));
     SamplingOptions options = plain();
     options.temperature = temperature;
     options.seed = 7;
@@ -298,7 +301,8 @@ void SamplerTest::refuses_bad_options_by_name() {
   }
   QVERIFY(SamplingOptions{}.check().ok());
   QVERIFY((SamplingOptions{.temperature = 0.01f, .top_p = 0, .min_p = 1, .repetition_penalty = 100}
-               .check().ok()));
+               .check()
+               .ok()));
 }
 
 void SamplerTest::refuses_bad_arguments() {

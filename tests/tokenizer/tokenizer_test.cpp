@@ -1,5 +1,5 @@
-// Goal: text becomes the tokens that the model was trained on, and tokens become the text, for every
-// rule that a definition may state; and no definition, however hostile, does harm.
+// Goal: text becomes the tokens that the model was trained on, and tokens become the text, for
+// every rule that a definition may state; and no definition, however hostile, does harm.
 
 #include "compute/tokenizer/tokenizer.h"
 
@@ -97,10 +97,16 @@ class GgufKeys {
 json gguf_definition(const json& keys) {
   const std::string prefix = "tokenizer.ggml.";
   json definition = {{"format", "gguf"}, {"eos", json::array({keys.at(prefix + "eos_token_id")})}};
-  for (const auto& [name, key] : std::map<std::string, std::string>{
-           {"model", "model"}, {"pre", "pre"}, {"tokens", "tokens"}, {"scores", "scores"},
-           {"types", "token_type"}, {"merges", "merges"}, {"bos", "bos_token_id"},
-           {"add_bos", "add_bos_token"}, {"add_space_prefix", "add_space_prefix"}}) {
+  for (const auto& [name, key] :
+       std::map<std::string, std::string>{{"model", "model"},
+                                          {"pre", "pre"},
+                                          {"tokens", "tokens"},
+                                          {"scores", "scores"},
+                                          {"types", "token_type"},
+                                          {"merges", "merges"},
+                                          {"bos", "bos_token_id"},
+                                          {"add_bos", "add_bos_token"},
+                                          {"add_space_prefix", "add_space_prefix"}}) {
     if (keys.contains(prefix + key)) definition[name] = keys.at(prefix + key);
   }
   return definition;
@@ -163,8 +169,9 @@ struct ByteLevelToy {
 };
 
 json added_token(int id, const std::string& content, bool special, bool normalized = false) {
-  return {{"id", id}, {"content", content}, {"special", special}, {"normalized", normalized},
-          {"lstrip", false}, {"rstrip", false}, {"single_word", false}};
+  return {
+      {"id", id},        {"content", content}, {"special", special},  {"normalized", normalized},
+      {"lstrip", false}, {"rstrip", false},    {"single_word", false}};
 }
 
 // A SentencePiece-style GGUF vocabulary: <unk> <s> </s>, 256 byte tokens from id 3, then `pieces`.
@@ -184,8 +191,9 @@ json llama_toy(const std::vector<std::pair<std::string, float>>& pieces) {
     scores.push_back(score);
     types.push_back(1);
   }
-  return {{"format", "gguf"}, {"model", "llama"}, {"tokens", tokens}, {"scores", scores},
-          {"types", types}, {"bos", 1}, {"eos", {2}}, {"add_bos", true}, {"add_space_prefix", true}};
+  return {{"format", "gguf"}, {"model", "llama"}, {"tokens", tokens},
+          {"scores", scores}, {"types", types},   {"bos", 1},
+          {"eos", {2}},       {"add_bos", true},  {"add_space_prefix", true}};
 }
 
 // A tokenizer.json with characters as tokens, for rules that need no more: id = place in `tokens`.
@@ -200,7 +208,8 @@ json plain_toy(const std::vector<std::string>& tokens, json merges = json::array
 
 std::vector<std::string> words_of(std::string_view text, std::vector<WordStep> steps) {
   std::vector<std::string> words;
-  for (Word& word : split_words({std::string(text), true}, steps)) words.push_back(std::move(word.text));
+  for (Word& word : split_words({std::string(text), true}, steps))
+    words.push_back(std::move(word.text));
   return words;
 }
 std::vector<std::string> words_of(std::string_view text, std::string_view expression,
@@ -213,9 +222,10 @@ using Words = std::vector<std::string>;
 
 // Any valid code point; half of them among those that rules treat apart.
 std::string random_text(Random& random) {
-  static const std::vector<uint32_t> kOdd = {' ', ' ', '\n', '\t', '\r', 'a', 'b', 's', 't', '\'', '0', '9',
-                                             0xA0, 0x85, 0x180E, 0x200B, 0x2028, 0x3000, 0x300, 0x17F,
-                                             0x661, 0xB2, 0x4E00, 0x1F600, 0xFFFD, 0, 0x7F, 0x10FFFF};
+  static const std::vector<uint32_t> kOdd = {
+      ' ',   ' ',  '\n',   '\t',    '\r',   'a',    'b',    's',     't',   '\'',
+      '0',   '9',  0xA0,   0x85,    0x180E, 0x200B, 0x2028, 0x3000,  0x300, 0x17F,
+      0x661, 0xB2, 0x4E00, 0x1F600, 0xFFFD, 0,      0x7F,   0x10FFFF};
   std::string text;
   for (uint64_t count = random.below(40); count > 0; --count) {
     uint32_t c = kOdd[random.below(kOdd.size())];
@@ -298,7 +308,8 @@ void TokenizerTest::stories_cases_from_gguf() {
   if (!data) QSKIP("../shared/data is absent");
   const auto folder = *data / "stories260K";
   const json cases = json::parse(file_text(folder / "tokenizer_cases.json"));
-  for (const char* file : {"stories260K-f32.gguf", "stories260K-q8_0.gguf", "stories260K-q4_0.gguf"}) {
+  for (const char* file :
+       {"stories260K-f32.gguf", "stories260K-q8_0.gguf", "stories260K-q4_0.gguf"}) {
     const std::string bytes = file_text(folder / file);
     const Tokenizer tokenizer = open(gguf_definition(GgufKeys(bytes).read()));
     QCOMPARE(tokenizer.vocabulary(), 512);
@@ -329,15 +340,18 @@ void TokenizerTest::stories_readers_agree_on_random_text() {
 }
 
 void TokenizerTest::demo_model_reads_its_own_text() {
-  // Method: the script that trained the model wrote down what its own tokenizer made of these texts.
+  // Method: the script that trained the model wrote down what its own tokenizer made of these
+  // texts.
   const std::filesystem::path folder = std::string(SHOAL_SOURCE_DIR) + "/models/demo";
   const std::string bytes = file_text(folder / "shoal-demo-q8_0.gguf");
   const Tokenizer tokenizer = open(gguf_definition(GgufKeys(bytes).read()));
   const json reference = json::parse(file_text(folder / "reference.json"));
   QVERIFY(!reference["prompts"].empty());
   for (const json& item : reference["prompts"]) {
-    QCOMPARE(tokenizer.encode(item["prompt"].get<std::string>(), true), item["prompt_ids"].get<Ids>());
-    QCOMPARE(tokenizer.decode(item["greedy_ids"].get<Ids>()), item["greedy_text"].get<std::string>());
+    QCOMPARE(tokenizer.encode(item["prompt"].get<std::string>(), true),
+             item["prompt_ids"].get<Ids>());
+    QCOMPARE(tokenizer.decode(item["greedy_ids"].get<Ids>()),
+             item["greedy_text"].get<std::string>());
   }
   const std::string text = file_text(folder / "heldout.txt");
   const Ids ids = tokenizer.encode(text, false);
@@ -368,8 +382,8 @@ void TokenizerTest::words_of_llama3_and_qwen2() {
 }
 
 void TokenizerTest::white_space_is_unicodes() {
-  for (const uint32_t c : {0x09u, 0x0Bu, 0x20u, 0x85u, 0xA0u, 0x1680u, 0x2003u, 0x2028u, 0x2029u, 0x202Fu,
-                           0x205Fu, 0x3000u}) {
+  for (const uint32_t c : {0x09u, 0x0Bu, 0x20u, 0x85u, 0xA0u, 0x1680u, 0x2003u, 0x2028u, 0x2029u,
+                           0x202Fu, 0x205Fu, 0x3000u}) {
     std::string text;
     append_utf8(text, c);
     QVERIFY(is_white_space(c));
@@ -381,7 +395,8 @@ void TokenizerTest::white_space_is_unicodes() {
     std::string text;
     append_utf8(text, c);
     QVERIFY(!is_white_space(c));
-    QCOMPARE(words_of("a" + text + "b", R"(\s)", SplitBehavior::kRemoved), Words({"a" + text + "b"}));
+    QCOMPARE(words_of("a" + text + "b", R"(\s)", SplitBehavior::kRemoved),
+             Words({"a" + text + "b"}));
     QCOMPARE(words_of("a" + text + "b", R"([^\s])", SplitBehavior::kContiguous),
              Words({"a" + text + "b"}));
   }
@@ -400,7 +415,8 @@ void TokenizerTest::split_behaviors() {
            Words({"the", "-", "final", "--", "countdown"}));
   QCOMPARE(words_of("-a-", "-", SplitBehavior::kMergedWithPrevious), Words({"-", "a-"}));
   QCOMPARE(words_of("-a-", "-", SplitBehavior::kMergedWithNext), Words({"-a", "-"}));
-  QCOMPARE(words_of("a1b22", R"(\d)", SplitBehavior::kRemoved, /*invert=*/true), Words({"1", "2", "2"}));
+  QCOMPARE(words_of("a1b22", R"(\d)", SplitBehavior::kRemoved, /*invert=*/true),
+           Words({"1", "2", "2"}));
   QCOMPARE(words_of("abc", "x*"), Words({"abc"}));  // Empty matches are none.
   QCOMPARE(words_of("日本", "本|x*"), Words({"日", "本"}));
   // A text is found as it is, whatever it means to an expression.
@@ -418,13 +434,17 @@ void TokenizerTest::metaspace_prepends_as_told() {
   QCOMPARE(words_of("Hey", {MetaspaceStep{"▁", Prepend::kFirst, false}}), Words({"▁Hey"}));
   // Only the first of several words begins the text.
   const SplitStep comma{Pattern::compile(",").value(), SplitBehavior::kRemoved};
-  QCOMPARE(words_of("a,b", {comma, MetaspaceStep{"▁", Prepend::kFirst, false}}), Words({"▁a", "b"}));
-  QCOMPARE(words_of("a,b", {comma, MetaspaceStep{"▁", Prepend::kAlways, false}}), Words({"▁a", "▁b"}));
+  QCOMPARE(words_of("a,b", {comma, MetaspaceStep{"▁", Prepend::kFirst, false}}),
+           Words({"▁a", "b"}));
+  QCOMPARE(words_of("a,b", {comma, MetaspaceStep{"▁", Prepend::kAlways, false}}),
+           Words({"▁a", "▁b"}));
 }
 
 void TokenizerTest::digits_and_punctuation() {
-  QCOMPARE(words_of("Call 123 ²!", kDigitExpression), Words({"Call ", "1", "2", "3", " ", "²", "!"}));
-  QCOMPARE(words_of("Call 123", kDigitExpression, SplitBehavior::kContiguous), Words({"Call ", "123"}));
+  QCOMPARE(words_of("Call 123 ²!", kDigitExpression),
+           Words({"Call ", "1", "2", "3", " ", "²", "!"}));
+  QCOMPARE(words_of("Call 123", kDigitExpression, SplitBehavior::kContiguous),
+           Words({"Call ", "123"}));
   QCOMPARE(words_of("Hey «you»+~", kPunctuationExpression),
            Words({"Hey ", "«", "you", "»", "+", "~"}));
 }
@@ -440,7 +460,8 @@ void TokenizerTest::a_slow_pattern_gives_up() {
 
 void TokenizerTest::merges_go_by_rank() {
   const Tokenizer tokenizer =
-      open(ByteLevelToy{.merges = {{"b", "c"}, {"a", "b"}, {"bc", "d"}, {"a", "a"}, {"aa", "aa"}}}.definition());
+      open(ByteLevelToy{.merges = {{"b", "c"}, {"a", "b"}, {"bc", "d"}, {"a", "a"}, {"aa", "aa"}}}
+               .definition());
   QCOMPARE(tokenizer.encode("abcd", false), Ids({'a', 258}));  // bc before ab.
   QCOMPARE(tokenizer.encode("abd", false), Ids({257, 'd'}));
   QCOMPARE(tokenizer.encode("aaaaa", false), Ids({260, 'a'}));  // Leftmost first.
@@ -453,14 +474,16 @@ void TokenizerTest::merges_in_both_spellings() {
   const json merges_as_text = {"a b", "ab c"};
   const json merges_as_pairs = json::parse(R"([["a", "b"], ["ab", "c"]])");
   const std::vector<std::string> tokens = {"a", "b", "c", "ab", "abc", " ", "a b"};
-  const json definitions[] = {plain_toy(tokens, merges_as_text), plain_toy(tokens, merges_as_pairs)};
+  const json definitions[] = {plain_toy(tokens, merges_as_text),
+                              plain_toy(tokens, merges_as_pairs)};
   for (const json& definition : definitions) {
     QCOMPARE(open(definition).encode("abcab", false), Ids({4, 3}));
   }
   // Only pairs can name tokens with spaces.
-  QCOMPARE(open(plain_toy({"a", "b", " ", "a ", "a b"}, json::parse(R"([["a", " "], ["a ", "b"]])")))
-               .encode("a b", false),
-           Ids({4}));
+  QCOMPARE(
+      open(plain_toy({"a", "b", " ", "a ", "a b"}, json::parse(R"([["a", " "], ["a ", "b"]])")))
+          .encode("a b", false),
+      Ids({4}));
   QVERIFY(names(refusal(plain_toy({"a", "b", "ab"}, {"ab"})), "tokenizer.model.merges[0]"));
   QVERIFY(names(refusal(plain_toy({"a", "b", "ab"}, {"a "})), "tokenizer.model.merges[0]"));
   QVERIFY(names(refusal(plain_toy({"a", "b", "ab"}, json::array({json::array({"a"})}))),
@@ -468,8 +491,14 @@ void TokenizerTest::merges_in_both_spellings() {
 }
 
 void TokenizerTest::scores_go_first_and_leftmost() {
-  const Tokenizer tokenizer = open(llama_toy({{"▁", -9}, {"a", -9}, {"b", -9}, {"ab", -2}, {"ba", -1},
-                                              {"▁ab", -3}, {"aba", -4}, {"éa", -5}}));
+  const Tokenizer tokenizer = open(llama_toy({{"▁", -9},
+                                              {"a", -9},
+                                              {"b", -9},
+                                              {"ab", -2},
+                                              {"ba", -1},
+                                              {"▁ab", -3},
+                                              {"aba", -4},
+                                              {"éa", -5}}));
   const int32_t first = 259;  // ▁
   // ba has the higher score, then a + ba join to aba.
   QCOMPARE(tokenizer.encode("aba", false), Ids({first, first + 6}));
@@ -487,7 +516,8 @@ void TokenizerTest::bytes_stand_in_for_missing_characters() {
   const Tokenizer tokenizer = open(llama_toy({{"▁", 0}, {"a", 0}}));
   QCOMPARE(tokenizer.encode("a\n😀", false),
            Ids({259, 260, 3 + 0x0A, 3 + 0xF0, 3 + 0x9F, 3 + 0x98, 3 + 0x80}));
-  QCOMPARE(tokenizer.decode(Ids({259, 260, 3 + 0xF0, 3 + 0x9F, 3 + 0x98, 3 + 0x80})), std::string("a😀"));
+  QCOMPARE(tokenizer.decode(Ids({259, 260, 3 + 0xF0, 3 + 0x9F, 3 + 0x98, 3 + 0x80})),
+           std::string("a😀"));
   // The name of a byte token in a text is nothing but its characters.
   for (const int32_t id : tokenizer.encode("<0x41>", false)) QVERIFY(id != 3 + 0x41);
 
@@ -568,7 +598,8 @@ void TokenizerTest::user_text_never_becomes_special() {
     QCOMPARE(tokenizer.encode("<s>", true), Ids({257, 256, '>'}));
     QCOMPARE(tokenizer.encode("<s>", false, /*parse_special=*/true), Ids({257}));
     QCOMPARE(tokenizer.encode("a<|im_start|>", false, true), Ids({'a', 258}));
-    for (const int32_t id : tokenizer.encode("<|im_start|>", false)) QVERIFY(!tokenizer.is_special(id));
+    for (const int32_t id : tokenizer.encode("<|im_start|>", false))
+      QVERIFY(!tokenizer.is_special(id));
   }
 
   json gguf = llama_toy({{"▁", 0}, {"<", 0}, {"s", 0}, {">", 0}, {"<s", 0}, {"▁<", -1}});
@@ -595,7 +626,8 @@ void TokenizerTest::bos_and_eos() {
   QCOMPARE(open(definition).encode("a", true), Ids({1, 0}));
   definition["tokenizer"]["post_processor"] = {
       {"type", "TemplateProcessing"},
-      {"single", {{{"SpecialToken", {{"id", "<s>"}, {"type_id", 0}}}}, {{"Sequence", {{"id", "A"}}}}}},
+      {"single",
+       {{{"SpecialToken", {{"id", "<s>"}, {"type_id", 0}}}}, {{"Sequence", {{"id", "A"}}}}}},
       {"pair", json::array()},
       {"special_tokens", {{"<s>", {{"id", "<s>"}, {"ids", {1}}, {"tokens", {"<s>"}}}}}}};
   QVERIFY(open(definition).adds_bos());
@@ -623,9 +655,15 @@ void TokenizerTest::gguf_pre_names() {
   tokens.push_back("<|end|>");
   json types(std::vector<int>(260, 1));
   types[259] = 3;
-  json definition = {{"format", "gguf"}, {"model", "gpt2"}, {"tokens", tokens}, {"types", types},
-                     {"merges", {"1 2", "12 3", spell(" ") + " a"}}, {"bos", nullptr}, {"eos", {259}},
-                     {"add_bos", false}, {"add_space_prefix", false}};
+  json definition = {{"format", "gguf"},
+                     {"model", "gpt2"},
+                     {"tokens", tokens},
+                     {"types", types},
+                     {"merges", {"1 2", "12 3", spell(" ") + " a"}},
+                     {"bos", nullptr},
+                     {"eos", {259}},
+                     {"add_bos", false},
+                     {"add_space_prefix", false}};
   const std::map<std::string, Ids> expected = {{"gpt-2", {258, 257, '4'}},
                                                {"smollm", {258, '1', '2', '3', '4'}},
                                                {"llama-bpe", {258, 257, '4'}},
@@ -674,11 +712,11 @@ void TokenizerTest::invalid_utf8_becomes_the_replacement() {
   const std::string sign(kReplacementCharacter);
   const std::pair<std::string, std::string> cases[] = {
       {"a\x80z", "a" + sign + "z"},
-      {"\xC0\xAF", sign + sign},                       // Overlong.
-      {"\xED\xA0\x80", sign + sign + sign},            // A surrogate.
-      {"\xF4\x90\x80\x80", sign + sign + sign + sign}, // Beyond U+10FFFF.
-      {"\xE2\x82", sign},                              // Cut off at the end,
-      {"\xE2\x82z", sign + "z"},                       // and within.
+      {"\xC0\xAF", sign + sign},                        // Overlong.
+      {"\xED\xA0\x80", sign + sign + sign},             // A surrogate.
+      {"\xF4\x90\x80\x80", sign + sign + sign + sign},  // Beyond U+10FFFF.
+      {"\xE2\x82", sign},                               // Cut off at the end,
+      {"\xE2\x82z", sign + "z"},                        // and within.
       {"\xF0\x9F\x98\x80", "😀"},
       {std::string("\0", 1), std::string("\0", 1)}};
   for (const auto& [text, expected] : cases) {
@@ -751,19 +789,20 @@ void TokenizerTest::special_tokens_are_shown_when_asked() {
 }
 
 void TokenizerTest::long_input_costs_n_log_n() {
-  // Method: count queue entries. Each symbol boundary is queued once, and each merge adds at most two,
-  // so n log n holds when there are at most three for each symbol.
+  // Method: count queue entries. Each symbol boundary is queued once, and each merge adds at most
+  // two, so n log n holds when there are at most three for each symbol.
   constexpr size_t kLength = 1'000'000;
   const std::string text(kLength, 'a');
-  const Tokenizer by_rank = open(
-      ByteLevelToy{.merges = {{"a", "a"}, {"aa", "aa"}, {"aaaa", "aaaa"}}}.definition());
+  const Tokenizer by_rank =
+      open(ByteLevelToy{.merges = {{"a", "a"}, {"aa", "aa"}, {"aaaa", "aaaa"}}}.definition());
   MergeWork work;
   const Ids ids = by_rank.encode(text, false, false, &work);
   QCOMPARE(ids, Ids(kLength / 8, 258));
   QCOMPARE(work.merged, uint64_t{kLength - kLength / 8});
   QVERIFY(work.queued <= 3 * kLength);
 
-  const Tokenizer by_score = open(llama_toy({{"▁", 0}, {"a", 0}, {"aa", 3}, {"aaaa", 2}, {"aaaaaaaa", 1}}));
+  const Tokenizer by_score =
+      open(llama_toy({{"▁", 0}, {"a", 0}, {"aa", 3}, {"aaaa", 2}, {"aaaaaaaa", 1}}));
   work = {};
   constexpr size_t kShorter = 200'000;  // Each step is slower here, and the bound is the same.
   const Ids scored = by_score.encode(text.substr(0, kShorter), false, false, &work);
@@ -786,8 +825,10 @@ void TokenizerTest::refuses_what_is_no_definition() {
   QVERIFY(names(refusal(std::string("{\"format\":")), "no JSON"));
   QVERIFY(names(refusal(std::string("[]")), "not an object"));
   QVERIFY(names(refusal(std::string("{}")), "format"));
-  QVERIFY(names(refusal(std::string("{\"format\":\"sentencepiece\"}")), "format \"sentencepiece\""));
-  QVERIFY(names(refusal(std::string("{\"format\":\"gguf\",\"format\":\"gguf\"}")), "repeats the key"));
+  QVERIFY(
+      names(refusal(std::string("{\"format\":\"sentencepiece\"}")), "format \"sentencepiece\""));
+  QVERIFY(
+      names(refusal(std::string("{\"format\":\"gguf\",\"format\":\"gguf\"}")), "repeats the key"));
   QVERIFY(names(refusal(std::string("{\"format\":\"\xC0\xAF\"}")), "no JSON"));
   QVERIFY(names(refusal(std::string(100'000, '[')), "too deeply"));
   QVERIFY(names(refusal(std::string("{\"format\":\"gguf\"} x")), "no JSON"));
@@ -803,8 +844,10 @@ void TokenizerTest::refuses_hostile_huggingface() {
     return refusal(definition);
   };
   const std::string vocabulary = "/tokenizer/model/vocab";
-  QVERIFY(names(broken("/tokenizer/model/vocab/a", -1), "tokenizer.model.vocab[\"a\"] is the token id -1"));
-  QVERIFY(names(broken("/tokenizer/model/vocab/a", 1 << 20), "vocab[\"a\"] is the token id 1048576"));
+  QVERIFY(names(broken("/tokenizer/model/vocab/a", -1),
+                "tokenizer.model.vocab[\"a\"] is the token id -1"));
+  QVERIFY(
+      names(broken("/tokenizer/model/vocab/a", 1 << 20), "vocab[\"a\"] is the token id 1048576"));
   QVERIFY(names(broken("/tokenizer/model/vocab/a", 1e30), "vocab[\"a\"] is not a token id"));
   QVERIFY(names(broken("/tokenizer/model/vocab/a", 18446744073709551615u), "vocab[\"a\"]"));
   QVERIFY(names(broken("/tokenizer/model/vocab/a", 1), "repeats the id 1"));
@@ -814,33 +857,42 @@ void TokenizerTest::refuses_hostile_huggingface() {
   long_token[std::string(1025, 'x')] = 0;
   QVERIFY(names(broken("/tokenizer/model/vocab", long_token), "longer than 1024 bytes"));
   QVERIFY(names(broken("/tokenizer/model/merges", nullptr), "merges is missing"));
-  QVERIFY(names(broken("/tokenizer/model/merges", {"a x"}), "merges[0] names the unknown token \"x\""));
-  QVERIFY(names(broken("/tokenizer/model/merges", {"x a"}), "merges[0] names the unknown token \"x\""));
-  QVERIFY(names(broken("/tokenizer/model/merges", {"b a"}), "merges[0] makes the unknown token \"ba\""));
+  QVERIFY(
+      names(broken("/tokenizer/model/merges", {"a x"}), "merges[0] names the unknown token \"x\""));
+  QVERIFY(
+      names(broken("/tokenizer/model/merges", {"x a"}), "merges[0] names the unknown token \"x\""));
+  QVERIFY(names(broken("/tokenizer/model/merges", {"b a"}),
+                "merges[0] makes the unknown token \"ba\""));
   QVERIFY(names(broken("/tokenizer/model/merges", {"a b", "a b"}), "merges[1] repeats"));
   QVERIFY(names(broken("/tokenizer/model/merges/0", 7), "merges[0]"));
   QVERIFY(names(broken("/tokenizer/model/unk_token", "?"), "unk_token names the unknown token"));
   QVERIFY(names(broken("/tokenizer/added_tokens", {added_token(0, "b", true)}), "added_tokens[0]"));
   QVERIFY(names(broken("/tokenizer/added_tokens", {added_token(0, "z", true)}), "added_tokens[0]"));
   QVERIFY(names(broken("/tokenizer/added_tokens", {added_token(3, "", true)}), "content is empty"));
-  QVERIFY(names(broken("/tokenizer/added_tokens", {added_token(-3, "z", true)}), "added_tokens[0].id"));
-  QVERIFY(names(broken("/tokenizer/added_tokens", {added_token(3, "y", true), added_token(3, "y", true)}),
-                "added_tokens[1].id is repeated"));
+  QVERIFY(
+      names(broken("/tokenizer/added_tokens", {added_token(-3, "z", true)}), "added_tokens[0].id"));
+  QVERIFY(names(
+      broken("/tokenizer/added_tokens", {added_token(3, "y", true), added_token(3, "y", true)}),
+      "added_tokens[1].id is repeated"));
   QVERIFY(names(broken("/config", {{"bos_token", "?"}}), "config.bos_token"));
   QVERIFY(names(broken("/config", {{"eos_token", 3}}), "config.eos_token"));
   QVERIFY(names(broken("/eos", {3}), "eos[0]"));
-  QVERIFY(names(broken("/tokenizer/pre_tokenizer", {{"type", "Split"}, {"pattern", {{"Regex", "(a"}}},
-                                                    {"behavior", "Isolated"}}),
-                "tokenizer.pre_tokenizer.pattern expression is refused by PCRE2"));
-  QVERIFY(names(broken("/tokenizer/pre_tokenizer", {{"type", "Split"}, {"behavior", "Isolated"},
-                                                    {"pattern", {{"Regex", std::string(5000, 'a')}}}}),
-                "longer than 4096"));
+  QVERIFY(
+      names(broken("/tokenizer/pre_tokenizer",
+                   {{"type", "Split"}, {"pattern", {{"Regex", "(a"}}}, {"behavior", "Isolated"}}),
+            "tokenizer.pre_tokenizer.pattern expression is refused by PCRE2"));
+  QVERIFY(
+      names(broken("/tokenizer/pre_tokenizer", {{"type", "Split"},
+                                                {"behavior", "Isolated"},
+                                                {"pattern", {{"Regex", std::string(5000, 'a')}}}}),
+            "longer than 4096"));
   QVERIFY(names(broken("/tokenizer/pre_tokenizer", {{"type", "Metaspace"}, {"replacement", "ab"}}),
                 "replacement is not one character"));
   json steps = json::array();
   for (int i = 0; i < 40; ++i) steps.push_back({{"type", "Digits"}});
-  QVERIFY(names(broken("/tokenizer/pre_tokenizer", {{"type", "Sequence"}, {"pretokenizers", steps}}),
-                "one step too many"));
+  QVERIFY(
+      names(broken("/tokenizer/pre_tokenizer", {{"type", "Sequence"}, {"pretokenizers", steps}}),
+            "one step too many"));
 }
 
 void TokenizerTest::refuses_unsupported_by_name() {
@@ -858,35 +910,44 @@ void TokenizerTest::refuses_unsupported_by_name() {
   QVERIFY(names(broken("/tokenizer/model/surprise", 1), "tokenizer.model has the unknown key"));
   QVERIFY(names(broken("/tokenizer/model/type", "Unigram"), "tokenizer.model.type \"Unigram\""));
   QVERIFY(names(broken("/tokenizer/model/dropout", 0.1), "dropout"));
-  QVERIFY(names(broken("/tokenizer/model/continuing_subword_prefix", "##"), "continuing_subword_prefix"));
+  QVERIFY(names(broken("/tokenizer/model/continuing_subword_prefix", "##"),
+                "continuing_subword_prefix"));
   QVERIFY(names(broken("/tokenizer/model/end_of_word_suffix", "</w>"), "end_of_word_suffix"));
-  QVERIFY(names(broken("/tokenizer/normalizer", {{"type", "NFC"}}), "tokenizer.normalizer.type \"NFC\""));
+  QVERIFY(names(broken("/tokenizer/normalizer", {{"type", "NFC"}}),
+                "tokenizer.normalizer.type \"NFC\""));
   QVERIFY(names(broken("/tokenizer/normalizer",
                        {{"type", "Sequence"}, {"normalizers", {{{"type", "Lowercase"}}}}}),
                 "normalizers[0].type \"Lowercase\""));
-  QVERIFY(names(broken("/tokenizer/normalizer", {{"type", "Replace"}, {"pattern", {{"Regex", "a"}}},
-                                                 {"content", ""}}),
+  QVERIFY(names(broken("/tokenizer/normalizer",
+                       {{"type", "Replace"}, {"pattern", {{"Regex", "a"}}}, {"content", ""}}),
                 "tokenizer.normalizer.pattern is not a String"));
-  QVERIFY(names(broken("/tokenizer/normalizer", {{"type", "Replace"}, {"pattern", {{"String", "a"}}},
-                                                 {"content", "bbbbb"}}),
+  QVERIFY(names(broken("/tokenizer/normalizer",
+                       {{"type", "Replace"}, {"pattern", {{"String", "a"}}}, {"content", "bbbbb"}}),
                 "content is too long"));
-  QVERIFY(names(broken("/tokenizer/pre_tokenizer", {{"type", "BertPreTokenizer"}}), "BertPreTokenizer"));
-  QVERIFY(names(broken("/tokenizer/pre_tokenizer", {{"type", "ByteLevel"}}), "do not agree on ByteLevel"));
-  QVERIFY(names(broken("/tokenizer/decoder", {{"type", "ByteLevel"}}), "do not agree on ByteLevel"));
-  QVERIFY(names(broken("/tokenizer/decoder", {{"type", "WordPiece"}}), "tokenizer.decoder.type \"WordPiece\""));
+  QVERIFY(names(broken("/tokenizer/pre_tokenizer", {{"type", "BertPreTokenizer"}}),
+                "BertPreTokenizer"));
+  QVERIFY(names(broken("/tokenizer/pre_tokenizer", {{"type", "ByteLevel"}}),
+                "do not agree on ByteLevel"));
+  QVERIFY(
+      names(broken("/tokenizer/decoder", {{"type", "ByteLevel"}}), "do not agree on ByteLevel"));
+  QVERIFY(names(broken("/tokenizer/decoder", {{"type", "WordPiece"}}),
+                "tokenizer.decoder.type \"WordPiece\""));
   QVERIFY(names(broken("/tokenizer/decoder", nullptr), "tokenizer.decoder is missing"));
   QVERIFY(names(broken("/tokenizer/decoder",
                        {{"type", "Strip"}, {"content", " "}, {"start", 0}, {"stop", 1}}),
                 "stop"));
-  QVERIFY(names(broken("/tokenizer/post_processor", {{"type", "BertProcessing"}}), "BertProcessing"));
+  QVERIFY(
+      names(broken("/tokenizer/post_processor", {{"type", "BertProcessing"}}), "BertProcessing"));
   json single_word = added_token(3, "y", false);
   single_word["single_word"] = true;
   QVERIFY(names(broken("/tokenizer/added_tokens", {single_word}), "single_word"));
   const auto split = [](const char* expression) -> json {
     return {{"type", "Split"}, {"behavior", "Isolated"}, {"pattern", {{"Regex", expression}}}};
   };
-  for (const char* expression : {R"(\h)", R"(\bx)", R"([\S])", R"([a[b]])", R"([a&&b])", R"(\C)", "(*UTF)a"}) {
-    QVERIFY2(names(broken("/tokenizer/pre_tokenizer", split(expression)), "not supported"), expression);
+  for (const char* expression :
+       {R"(\h)", R"(\bx)", R"([\S])", R"([a[b]])", R"([a&&b])", R"(\C)", "(*UTF)a"}) {
+    QVERIFY2(names(broken("/tokenizer/pre_tokenizer", split(expression)), "not supported"),
+             expression);
   }
 }
 
@@ -923,8 +984,8 @@ void TokenizerTest::refuses_hostile_gguf() {
 }
 
 void TokenizerTest::refuses_mutations_without_harm() {
-  // Method: good definitions with bytes changed, cut or doubled by a seed. Whatever still opens must
-  // encode and decode.
+  // Method: good definitions with bytes changed, cut or doubled by a seed. Whatever still opens
+  // must encode and decode.
   ByteLevelToy toy{.merges = {{"a", "b"}}};
   toy.added = {added_token(257, "<x>", true)};
   const std::string goods[] = {toy.definition().dump(), llama_toy({{"▁a", -1}, {"a", 0}}).dump(),
@@ -948,7 +1009,8 @@ void TokenizerTest::refuses_mutations_without_harm() {
     }
     const Result<Tokenizer> tokenizer = Tokenizer::from_definition(text);
     if (!tokenizer.ok()) {
-      QVERIFY2(names(tokenizer.error().message, "tokenizer definition: "), qPrintable(QString::number(seed)));
+      QVERIFY2(names(tokenizer.error().message, "tokenizer definition: "),
+               qPrintable(QString::number(seed)));
       continue;
     }
     opened += 1;
