@@ -1,0 +1,362 @@
+// Goal: plans are the best ones, keep every rule, and a refusal names what is in the way. Method: small
+// seeded cases against every assignment there is; the rules from both sides.
+
+#include <QtTest>
+
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <set>
+
+#include "base/random.h"
+#include "coordinator/work/failover.h"
+#include "coordinator/work/manifest.h"
+#include "coordinator/work/planner.h"
+#include "tests/coordinator/toy_model.h"
+
+using namespace shoal;
+
+namespace {
+
+FragmentCost fragment(int64_t weights, int64_t state = 0, int64_t workspace = 0) {
+  return {Bytes{weights}, Flops{0}, Bytes{state}, Bytes{workspace}};
+}
+
+PlanDevice device(int64_t memory, double bytes_per_second = 1e6, bool trusted = false) {
+  PlanDevice out;
+  out.trusted = trusted;
+  out.exact = true;
+  out.memory_free = Bytes{memory};
+  out.weight_bytes_per_second = bytes_per_second;
+  return out;
+}
+
+// The least cost over every assignment of ranges to different devices; infinity when there is none.
+double brute_force(const PlanRequest& request, std::span<const PlanDevice> devices) {
+  double least = std::numeric_limits<double>::infinity();
+  std::vector<PlanStage> stages;
+  std::vector<bool> used(devices.size());
+  const auto count = static_cast<int64_t>(request.fragments.size());
+  const std::function<void(int64_t)> extend = [&](int64_t done) {
+    if (done == count) {
+      std::vector<int64_t> starts;
+      for (const PlanStage& stage : stages) {
+        if (stage.first_fragment != 0) starts.push_back(stage.first_fragment);
+      }
+      if (!request.cuts.empty() && starts != request.cuts) return;
+      if (request.cuts.empty() && static_cast<int64_t>(stages.size()) < request.stages_min) return;
+      least = std::min(least, plan_cost(request, devices, stages));
+      return;
+    }
+    for (size_t d = 0; d < devices.size(); ++d) {
+      if (used[d] || (request.exact && !devices[d].exact)) continue;
+      for (int64_t last = done; last < count; ++last) {
+        if (request.anchored && !devices[d].trusted && (done == 0 || last + 1 == count)) continue;
+        const auto range = request.fragments.subspan(static_cast<size_t>(done),
+                                                     static_cast<size_t>(last - done + 1));
+        if (stage_memory(range, request.context, request.rows_max) > devices[d].memory_free) continue;
+        used[d] = true;
+        stages.push_back({d, done, last});
+        extend(last + 1);
+        stages.pop_back();
+        used[d] = false;
+      }
+    }
+  };
+  extend(0);
+  return least;
+}
+
+// The rules that every plan keeps.
+void check_rules(const PlanRequest& request, std::span<const PlanDevice> devices, const Plan& plan) {
+  int64_t next = 0;
+  std::set<size_t> used;
+  for (const PlanStage& stage : plan.stages) {
+    QCOMPARE(stage.first_fragment, next);
+    QVERIFY(stage.last_fragment >= stage.first_fragment);
+    next = stage.last_fragment + 1;
+    QVERIFY(used.insert(stage.device).second);
+    QVERIFY(devices[stage.device].exact || !request.exact);
+  }
+  QCOMPARE(next, static_cast<int64_t>(request.fragments.size()));
+  if (request.anchored) {
+    QVERIFY(devices[plan.stages.front().device].trusted);
+    QVERIFY(devices[plan.stages.back().device].trusted);
+  }
+}
+
+}  // namespace
+
+class PlannerTest : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void finds_what_brute_force_finds();
+  void many_devices_are_planned_in_time_and_within_the_rules();
+  void does_not_split_what_fits_one();
+  void leaves_weak_devices_out();
+  void splits_evenly_when_nothing_else_matters();
+  void counts_caches_and_workspace();
+  void says_what_is_in_the_way();
+  void one_trusted_device_may_hold_both_ends();
+  void a_replacement_is_chosen_in_order();
+  void times_have_both_bounds();
+  void manifests_are_read_as_hostile_input();
+};
+
+void PlannerTest::finds_what_brute_force_finds() {
+  int plans = 0, refusals = 0, anchored_by_twins = 0;
+  for (uint64_t seed = 1; seed <= 400; ++seed) {
+    Random random(seed);
+    const QByteArray replay = "replay with seed " + QByteArray::number(qulonglong(seed));
+    std::vector<FragmentCost> fragments;
+    for (uint64_t i = 0; i < 2 + random.below(5); ++i) {
+      fragments.push_back(fragment(static_cast<int64_t>(10 + random.below(90)), static_cast<int64_t>(random.below(3)),
+                                   static_cast<int64_t>(random.below(5))));
+    }
+    std::vector<PlanDevice> devices;
+    for (uint64_t i = 0; i < 1 + random.below(5); ++i) {
+      PlanDevice next = device(static_cast<int64_t>(20 + random.below(220)), 1e6 * (1 + random.uniform() * 9),
+                               random.below(2) == 0);
+      next.exact = random.below(6) != 0;
+      next.hop_seconds = random.uniform() * 2e-5;
+      next.sessions = static_cast<int>(random.below(2));
+      devices.push_back(next);
+    }
+    PlanRequest request;
+    request.fragments = fragments;
+    request.context = static_cast<int64_t>(random.below(10));
+    request.rows_max = 2;
+    request.stages_min = 2 + static_cast<int64_t>(random.below(2));
+    request.anchored = random.below(3) == 0;
+    if (random.below(4) == 0) request.cuts = {static_cast<int64_t>(1 + random.below(fragments.size() - 1))};
+    if (request.stages_min > static_cast<int64_t>(fragments.size())) request.stages_min = 2;
+
+    const double best = brute_force(request, devices);
+    const Result<Plan> plan = plan_session(request, devices);
+    if (std::isinf(best)) {
+      if (plan.ok() && request.anchored) {
+        ++anchored_by_twins;
+        continue;
+      }
+      QVERIFY2(!plan.ok(), replay);
+      QCOMPARE(plan.error().code, ErrorCode::kUnavailable);
+      ++refusals;
+      continue;
+    }
+    QVERIFY2(plan.ok(), replay + ": " + (plan.ok() ? "" : plan.error().message.c_str()));
+    check_rules(request, devices, plan.value());
+    const double cost = plan_cost(request, devices, plan.value().stages);
+    QVERIFY2(std::abs(cost - best) <= 1e-9 * best, replay);
+    ++plans;
+  }
+  QVERIFY(plans > 100 && refusals > 50);
+}
+
+void PlannerTest::many_devices_are_planned_in_time_and_within_the_rules() {
+  Random random(5);
+  std::vector<FragmentCost> fragments(80, fragment(1000));
+  std::vector<PlanDevice> devices;
+  for (int i = 0; i < 200; ++i) {
+    PlanDevice next = device(static_cast<int64_t>(2000 + random.below(8000)), 1e6 * (1 + random.uniform() * 9),
+                             i % 50 == 7);
+    next.hop_seconds = 1e-4 + random.uniform() * 1e-3;
+    devices.push_back(next);
+  }
+  for (const bool anchored : {false, true}) {
+    PlanRequest request;
+    request.fragments = fragments;
+    request.anchored = anchored;
+    const Result<Plan> plan = plan_session(request, devices);
+    QVERIFY(plan.ok());
+    check_rules(request, devices, plan.value());
+    QVERIFY(plan.value().stages.size() >= 9);
+    // Sane: not above twice what the best devices would take if nothing were in the way.
+    QVERIFY(plan.value().seconds_per_token < 2 * (80'000 / 9e6 + 10 * 4e-4));
+  }
+}
+
+void PlannerTest::does_not_split_what_fits_one() {
+  const std::vector<FragmentCost> fragments(4, fragment(100));
+  PlanRequest request;
+  request.fragments = fragments;
+  // Two halves on fast devices would be quicker than the whole on the slow one; it is not split.
+  const std::vector<PlanDevice> devices = {device(399, 1e9), device(399, 1e9), device(400, 1e6), device(400, 2e6)};
+  const Result<Plan> plan = plan_session(request, devices);
+  QVERIFY(plan.ok());
+  QCOMPARE(plan.value().stages.size(), size_t{1});
+  QCOMPARE(plan.value().stages[0].device, size_t{3});
+  // A byte less, and it must be split.
+  const Result<Plan> split = plan_session(request, std::span(devices).first(2));
+  QVERIFY(split.ok());
+  QCOMPARE(split.value().stages.size(), size_t{2});
+}
+
+void PlannerTest::leaves_weak_devices_out() {
+  const std::vector<FragmentCost> fragments(6, fragment(100));
+  PlanRequest request;
+  request.fragments = fragments;
+  std::vector<PlanDevice> devices = {device(300, 1e6), device(300, 1e6), device(300, 1e3), device(300, 1e6)};
+  devices[3].hop_seconds = 10;
+  const Result<Plan> plan = plan_session(request, devices);
+  QVERIFY(plan.ok());
+  QCOMPARE(plan.value().stages.size(), size_t{2});
+  for (const PlanStage& stage : plan.value().stages) QVERIFY(stage.device < 2);
+}
+
+void PlannerTest::splits_evenly_when_nothing_else_matters() {
+  const std::vector<FragmentCost> fragments(9, fragment(100));
+  PlanRequest request;
+  request.fragments = fragments;
+  request.stages_min = 3;
+  const std::vector<PlanDevice> devices(5, device(10'000));
+  const Result<Plan> plan = plan_session(request, devices);
+  QVERIFY(plan.ok());
+  QCOMPARE(plan.value().stages.size(), size_t{3});
+  for (const PlanStage& stage : plan.value().stages) QCOMPARE(stage.last_fragment - stage.first_fragment, int64_t{2});
+}
+
+void PlannerTest::counts_caches_and_workspace() {
+  const std::vector<FragmentCost> fragments = {fragment(10, 2, 3), fragment(10, 2, 5)};
+  // Weights add, caches add for each position, the largest workspace counts once for each row.
+  QCOMPARE(stage_memory(fragments, 100, 4), Bytes{20 + 400 + 20});
+  PlanRequest request;
+  request.fragments = fragments;
+  request.context = 100;
+  request.rows_max = 4;
+  QVERIFY(plan_session(request, std::vector{device(440)}).ok());
+  QVERIFY(!plan_session(request, std::vector{device(439)}).ok());
+}
+
+void PlannerTest::says_what_is_in_the_way() {
+  const std::vector<FragmentCost> fragments(4, fragment(100 << 20));
+  PlanRequest request;
+  request.fragments = fragments;
+  const auto refuses = [&](std::vector<PlanDevice> devices, const char* because) {
+    const Result<Plan> plan = plan_session(request, devices);
+    if (plan.ok()) return false;
+    if (plan.error().message.find(because) == std::string::npos) qWarning("said: %s", plan.error().message.c_str());
+    return plan.error().message.find(because) != std::string::npos;
+  };
+  QVERIFY(refuses({}, "no device is ready"));
+  PlanDevice inexact = device(1 << 30);
+  inexact.exact = false;
+  QVERIFY(refuses({inexact}, "exactness self-test"));
+  request.exact = false;
+  QVERIFY(plan_session(request, std::vector{inexact}).ok());
+  request.exact = true;
+  QVERIFY(refuses({device(200 << 20), device(100 << 20)}, "needs 400 MiB for this session, but the ready devices have 300 MiB"));
+  QVERIFY(refuses(std::vector(9, device(60 << 20)), "fragment 0 of the model needs 100 MiB, but no ready device has more than 60 MiB"));
+  QVERIFY(refuses(std::vector(3, device(190 << 20)), "no split of the model fits"));
+  request.anchored = true;
+  QVERIFY(refuses({device(1 << 30)}, "trusted host"));
+  QVERIFY(refuses({device(50 << 20, 1e6, true), device(1 << 30)}, "ends on trusted hosts"));
+  request.anchored = false;
+  request.stages_min = 3;
+  QVERIFY(refuses({device(1 << 30), device(1 << 30)}, "3 stages were asked for, but only 2"));
+  for (const std::vector<int64_t>& cuts : {std::vector<int64_t>{0}, {4}, {2, 2}, {3, 1}, {-1}}) {
+    request.cuts = cuts;
+    QCOMPARE(plan_session(request, std::vector{device(1 << 30)}).error().code, ErrorCode::kInvalid);
+  }
+}
+
+void PlannerTest::one_trusted_device_may_hold_both_ends() {
+  const std::vector<FragmentCost> fragments(4, fragment(100));
+  PlanRequest request;
+  request.fragments = fragments;
+  request.anchored = true;
+  const std::vector<PlanDevice> devices = {device(250, 1e6, true), device(250)};
+  const Result<Plan> plan = plan_session(request, devices);
+  QVERIFY(plan.ok());
+  QCOMPARE(plan.value().stages.size(), size_t{3});
+  QCOMPARE(plan.value().stages[0].device, size_t{0});
+  QCOMPARE(plan.value().stages[1].device, size_t{1});
+  QCOMPARE(plan.value().stages[2].device, size_t{0});
+}
+
+void PlannerTest::a_replacement_is_chosen_in_order() {
+  const std::vector<FragmentCost> fragments(2, fragment(100));
+  ReplacementRequest request;
+  request.fragments = fragments;
+  const ReplacementCandidate plain{.device = device(200)};
+  std::vector<ReplacementCandidate> candidates(6, plain);
+  candidates[0].distrusted = true;
+  candidates[0].device.weight_bytes_per_second = 1e9;
+  candidates[1].device.memory_free = Bytes{199};
+  candidates[2].in_session = true;
+  candidates[3].just_lost = true;
+  candidates[4].device.weight_bytes_per_second = 2e6;
+  candidates[5].has_shards = true;
+  const auto choose = [&] { return choose_replacement(request, candidates); };
+  QCOMPARE(choose(), std::optional<size_t>(5));  // Has the shards.
+  candidates[5].device.exact = false;
+  QCOMPARE(choose(), std::optional<size_t>(4));  // Faster.
+  candidates[4].device.memory_free = Bytes{0};
+  QCOMPARE(choose(), std::optional<size_t>(3));  // Failed once; better than a second stage on one.
+  candidates[3].distrusted = true;
+  QCOMPARE(choose(), std::optional<size_t>(2));
+  request.trusted_only = true;
+  QCOMPARE(choose(), std::optional<size_t>());
+  candidates[2].device.trusted = true;
+  QCOMPARE(choose(), std::optional<size_t>(2));
+  request.exact = false;
+  candidates[5].device.trusted = true;
+  QCOMPARE(choose(), std::optional<size_t>(5));
+  QCOMPARE(choose_replacement(request, {}), std::optional<size_t>());
+}
+
+void PlannerTest::times_have_both_bounds() {
+  const StepTimes times;
+  QCOMPARE(step_timeout(times, 0.001, 0, 1), Millis{2'000});
+  QCOMPARE(step_timeout(times, 0, 0, 1), Millis{10'000});        // Not measured yet.
+  QCOMPARE(step_timeout(times, 0, 10, 1), Millis{80'000});       // Predicted.
+  QCOMPARE(step_timeout(times, 0.5, 0, 1), Millis{4'000});
+  QCOMPARE(step_timeout(times, 0.5, 0, 64), Millis{256'000});
+  QCOMPARE(step_timeout(times, 1e12, 0, 1024), Millis{600'000});
+  QCOMPARE(lease_silence(Millis{20'000}, Millis{30'000}), Millis{100'000});
+  QCOMPARE(lease_silence(Millis{0}, Millis{0}), Millis{60'000});
+  QCOMPARE(lease_silence(Millis{3'000'000}, Millis{3'000'000}), Millis{3'600'000});
+}
+
+void PlannerTest::manifests_are_read_as_hostile_input() {
+  const std::string good = test::make_toy_model("toy").manifest;
+  const Result<ModelManifest> read = read_model_manifest(good);
+  QVERIFY2(read.ok(), read.ok() ? "" : read.error().message.c_str());
+  QCOMPARE(read.value().name, std::string("toy"));
+  QCOMPARE(read.value().shards.size(), size_t{test::kToyFragments});
+  QCOMPARE(read_model_manifest(rename_manifest(good, "other").value()).value().name, std::string("other"));
+
+  const auto refuses = [&](const std::string& from, const std::string& to, const char* field) {
+    std::string text = good;
+    const size_t at = text.find(from);
+    if (at == std::string::npos) return false;
+    text.replace(at, from.size(), to);
+    // With its digest mended, so that the field itself is judged.
+    const Result<std::string> mended = rename_manifest(text, "toy");
+    const Result<ModelManifest> result = read_model_manifest(mended.ok() ? mended.value() : text);
+    if (result.ok()) return false;
+    if (result.error().message.find(field) == std::string::npos) qWarning("said: %s", result.error().message.c_str());
+    return result.error().message.find(field) != std::string::npos;
+  };
+  QVERIFY(refuses("\"width\":4", "\"width\":0", "width"));
+  QVERIFY(refuses("\"width\":4", "\"width\":-4", "width"));
+  QVERIFY(refuses("\"width\":4", "\"width\":\"4\"", "width"));
+  QVERIFY(refuses("\"width\":4", "\"width\":4e30", "width"));
+  QVERIFY(refuses("\"context\":200", "\"contest\":200", "context"));
+  QVERIFY(refuses("\"manifest_version\":1", "\"manifest_version\":2", "manifest_version"));
+  QVERIFY(refuses("\"eos\":[2]", "\"eos\":[259]", "eos"));
+  QVERIFY(refuses("\"index\":1", "\"index\":2", "index"));
+  QVERIFY(refuses("\"kind\":\"head\"", "\"kind\":\"block\"", "kind"));
+  QVERIFY(refuses("\"weight_bytes\":1000000", "\"weight_bytes\":-1", "weight_bytes"));
+  QVERIFY(refuses("{", "[", "JSON"));
+  QVERIFY(!read_model_manifest(good.substr(0, good.size() / 2)).ok());
+  QVERIFY(!read_model_manifest("").ok());
+  std::string deep(100'000, '[');
+  QVERIFY(!read_model_manifest(deep).ok());
+  std::string changed = good;
+  changed.replace(changed.find("\"width\":4"), 9, "\"width\":5");
+  QVERIFY(read_model_manifest(changed).error().message.find("digest") != std::string::npos);
+}
+
+QTEST_GUILESS_MAIN(PlannerTest)
+#include "planner_test.moc"

@@ -1,0 +1,413 @@
+// Goal: the store migrates from every version, keeps what it said it kept, and refuses what it must.
+
+#include <QtTest>
+
+#include <fstream>
+
+#include "base/files.h"
+#include "base/host.h"
+#include "base/random.h"
+#include "coordinator/store/host_table.h"
+#include "coordinator/store/model_table.h"
+#include "coordinator/store/session_table.h"
+#include "coordinator/store/setting_table.h"
+#include "coordinator/store/shard_store.h"
+#include "coordinator/store/store.h"
+#include "tests/coordinator/faulty_vfs.h"
+
+using namespace shoal;
+using namespace shoal::test;
+
+namespace {
+
+const std::filesystem::path kHere = std::filesystem::path(SHOAL_SOURCE_DIR) / "tests" / "coordinator";
+
+HostRow some_host(uint8_t number) {
+  HostRow host;
+  host.public_key.bytes.fill(std::byte{number});
+  host.name = "host " + std::to_string(number);
+  host.system = "linux";
+  host.version = "1";
+  host.enrolled_at = host.last_seen = Millis{1000};
+  return host;
+}
+
+ModelRow some_model(const std::string& name) {
+  ModelRow model;
+  model.name = name;
+  model.manifest = "{}";
+  for (int i = 0; i < 3; ++i) {
+    ShardRow shard;
+    shard.digest = digest_of(as_bytes(name + std::to_string(i)));
+    shard.sealed_bytes = 100 + i;
+    shard.wrapped_key = to_vector(as_bytes("wrapped"));
+    model.shards.push_back(shard);
+  }
+  return model;
+}
+
+}  // namespace
+
+class StoreTest : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void a_new_store_has_the_schema_that_is_written_down();
+  void every_former_version_migrates();
+  void two_owners_refuse();
+  void refuses_foreign_newer_and_damaged_files();
+  void refuses_a_folder_that_cannot_be_written();
+  void hosts_devices_and_benchmarks_come_back();
+  void invites_have_an_end_and_a_count();
+  void models_are_whole_or_absent();
+  void sessions_stages_and_leases_come_back();
+  void events_are_append_only();
+  void no_failing_write_loses_or_halves_anything();
+  void shards_are_proved_and_bounded();
+  void master_keys_want_their_passphrase();
+};
+
+void StoreTest::a_new_store_has_the_schema_that_is_written_down() {
+  const TempDir folder;
+  const auto store = Store::open(folder.path());
+  QVERIFY(store.ok());
+  const std::string schema = store.value()->schema().value();
+  const std::filesystem::path stored = kHere / "schema.txt";
+  if (qEnvironmentVariableIsSet("SHOAL_WRITE_SCHEMA")) std::ofstream(stored) << schema;
+  const ByteVector expected = read_file(stored, kMebibyte).value();
+  QVERIFY2(schema == as_text(expected),
+           "the schema changed: add a migration, then run with SHOAL_WRITE_SCHEMA=1 and look at the difference");
+  QCOMPARE(store.value()->version(), static_cast<int>(migrations().size()));
+  QVERIFY(store.value()->check_integrity().ok());
+}
+
+void StoreTest::every_former_version_migrates() {
+  const TempDir reference_folder;
+  const std::string schema = Store::open(reference_folder.path()).value()->schema().value();
+  for (size_t version = 1; version <= migrations().size(); ++version) {
+    const TempDir folder;
+    {
+      Store::Options options;
+      options.migrations = migrations().first(version);
+      const auto old = Store::open(folder.path(), options);
+      QVERIFY(old.ok());
+      QCOMPARE(old.value()->version(), static_cast<int>(version));
+      // Rows as that version's fixture holds them.
+      const ByteVector fixture =
+          read_file(kHere / "fixtures" / ("version_" + std::to_string(version) + ".sql"), kMebibyte).value();
+      QVERIFY(old.value()->transaction([&]() -> Result<void> {
+        std::string text(as_text(fixture));
+        static std::vector<std::string> kept;  // Statements are kept by their address.
+        kept.reserve(1000);
+        for (size_t end; (end = text.find(";\n")) != std::string::npos; text.erase(0, end + 2)) {
+          kept.push_back(text.substr(0, end));
+          SHOAL_TRY(old.value()->query(kept.back().c_str()).run());
+        }
+        return {};
+      }).ok());
+    }
+    const auto store = Store::open(folder.path());
+    QVERIFY(store.ok());
+    QCOMPARE(store.value()->schema().value(), schema);
+    QVERIFY(store.value()->check_integrity().ok());
+    QCOMPARE(HostTable(*store.value()).list().value().size(), size_t{2});
+    QCOMPARE(ModelTable(*store.value()).list().value().size(), size_t{1});
+    QCOMPARE(SessionTable(*store.value()).events(0, 100).value().size(), size_t{1});
+  }
+}
+
+void StoreTest::two_owners_refuse() {
+  const TempDir folder;
+  auto first = Store::open(folder.path());
+  QVERIFY(first.ok());
+  const auto second = Store::open(folder.path());
+  QVERIFY(!second.ok());
+  QCOMPARE(second.error().code, ErrorCode::kUnavailable);
+  QVERIFY2(second.error().message.find(std::to_string(own_pid())) != std::string::npos,
+           second.error().message.c_str());
+  first = Error{ErrorCode::kInvalid, "closed"};
+  QVERIFY(Store::open(folder.path()).ok());
+}
+
+void StoreTest::refuses_foreign_newer_and_damaged_files() {
+  QCOMPARE(Store::open("/nonexistent/folder").error().code, ErrorCode::kNotFound);
+  {
+    const TempDir folder;
+    std::ofstream(folder / "store.sqlite") << std::string(5000, 'x');
+    const auto store = Store::open(folder.path());
+    QVERIFY(!store.ok());
+    QCOMPARE(store.error().code, ErrorCode::kCorrupt);
+    QVERIFY(store.error().message.find("restore a backup") != std::string::npos);
+  }
+  {
+    const TempDir folder;
+    { QVERIFY(Store::open(folder.path()).ok()); }
+    Store::Options older;
+    older.migrations = migrations().first(0);
+    const auto store = Store::open(folder.path(), older);
+    QVERIFY(!store.ok());
+    QCOMPARE(store.error().code, ErrorCode::kUnsupported);
+    QVERIFY(store.error().message.find("newer Shoal") != std::string::npos);
+  }
+  {
+    const TempDir folder;
+    {
+      const auto store = Store::open(folder.path());
+      SessionTable table(*store.value());
+      for (int i = 0; i < 100; ++i) {
+        QVERIFY(table.add_event({0, Millis{1}, "kind", {}, {}, std::string(100, 'y')}).ok());
+      }
+    }
+    const std::filesystem::path path = folder / "store.sqlite";
+    const auto size = std::filesystem::file_size(path);
+    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(static_cast<std::streamoff>(4096));
+    file << std::string(size - 4096, '\x5a');
+    file.close();
+    const auto store = Store::open(folder.path());
+    QVERIFY(!store.ok());
+    QCOMPARE(store.error().code, ErrorCode::kCorrupt);
+  }
+}
+
+void StoreTest::refuses_a_folder_that_cannot_be_written() {
+  const TempDir folder;
+  // A folder where the file would be: nobody, root included, can write it.
+  std::filesystem::create_directory(folder / "store.sqlite");
+  const auto store = Store::open(folder.path());
+  QVERIFY(!store.ok());
+  QCOMPARE(store.error().code, ErrorCode::kDenied);
+  QVERIFY(store.error().message.find("writable") != std::string::npos);
+}
+
+void StoreTest::hosts_devices_and_benchmarks_come_back() {
+  const TempDir folder;
+  const auto opened = Store::open(folder.path());
+  HostTable table(*opened.value());
+  const HostId id = table.enrol(some_host(1)).value();
+  QVERIFY(!table.enrol(some_host(1)).ok());
+  QVERIFY(!table.find(some_host(2).public_key).value().has_value());
+  QCOMPARE(table.find(some_host(1).public_key).value()->id, id);
+  QVERIFY(table.set_standing(id, Standing::kTrusted).ok());
+  QCOMPARE(table.set_standing(HostId{99}, Standing::kBanned).error().code, ErrorCode::kNotFound);
+  QCOMPARE(table.find(id).value()->standing, Standing::kTrusted);
+
+  DeviceRow device;
+  device.name_on_host = "cpu";
+  device.name = "A processor";
+  device.memory = Bytes{1 << 30};
+  QVERIFY(table.save_device(id, device, Millis{5}).ok());
+  QCOMPARE(table.devices(id).value().size(), size_t{1});
+  QCOMPARE(table.devices(id).value()[0].measured_at, Millis{0});
+  device.measured_at = Millis{7};
+  device.flops_per_second = 1.5;
+  device.exact = true;
+  QVERIFY(table.save_device(id, device, Millis{6}).ok());
+  QVERIFY(table.save_device(id, device, Millis{7}).ok());  // The same benchmark again is no new one.
+  const auto devices = table.devices(id).value();
+  QCOMPARE(devices.size(), size_t{1});
+  QCOMPARE(devices[0].flops_per_second, 1.5);
+  QVERIFY(devices[0].exact);
+  Query count = opened.value()->query("SELECT count(*) FROM benchmark");
+  QVERIFY(count.row().value());
+  QCOMPARE(count.integer(0), int64_t{1});
+  QVERIFY(!table.save_device(HostId{99}, device, Millis{8}).ok());  // Foreign keys are on.
+}
+
+void StoreTest::invites_have_an_end_and_a_count() {
+  const TempDir folder;
+  const auto store = Store::open(folder.path());
+  HostTable table(*store.value());
+  const Digest invite = digest_of(as_bytes("invite"));
+  QVERIFY(table.add_invite(invite, Millis{0}, Millis{100}, 2).ok());
+  QVERIFY(table.use_invite(digest_of(as_bytes("other")), Millis{1}).error().message.find("not one of") !=
+          std::string::npos);
+  QVERIFY(table.use_invite(invite, Millis{100}).error().message.find("expired") != std::string::npos);
+  QVERIFY(table.use_invite(invite, Millis{99}).ok());
+  QVERIFY(table.use_invite(invite, Millis{50}).ok());
+  QVERIFY(table.use_invite(invite, Millis{50}).error().message.find("as often") != std::string::npos);
+}
+
+void StoreTest::models_are_whole_or_absent() {
+  const TempDir folder;
+  const auto store = Store::open(folder.path());
+  ModelTable table(*store.value());
+  const ModelId id = table.add(some_model("a")).value();
+  QCOMPARE(table.add(some_model("a")).error().code, ErrorCode::kExists);
+  QVERIFY(table.add(some_model("b")).ok());
+  QCOMPARE(table.list().value().size(), size_t{2});
+  const auto found = table.find("a").value();
+  QCOMPARE(found->shards.size(), size_t{3});
+  QCOMPARE(found->sealed_bytes, int64_t{303});
+  QVERIFY(!table.find("c").value().has_value());
+  QVERIFY(table.has_shard(found->shards[1].digest).value());
+  QVERIFY(table.remove(id).ok());
+  QVERIFY(!table.has_shard(found->shards[1].digest).value());
+  QCOMPARE(table.list().value().size(), size_t{1});
+}
+
+void StoreTest::sessions_stages_and_leases_come_back() {
+  const TempDir folder;
+  const auto store = Store::open(folder.path());
+  SessionTable table(*store.value());
+  const HostId host = HostTable(*store.value()).enrol(some_host(1)).value();
+  SessionRow session;
+  session.model = "m";
+  session.privacy = "public";
+  session.state = "planning";
+  session.started_at = Millis{10};
+  session.id = table.start(session).value();
+  SessionRow odd = session;
+  odd.state = "dreaming";
+  QVERIFY(!table.start(odd).ok());
+  SessionStageRow stage;
+  stage.host = host;
+  stage.device = "cpu";
+  stage.last_fragment = 3;
+  const int64_t row = table.add_stage(session.id, stage).value();
+  QVERIFY(table.grant_lease(session.id, stage, Millis{11}).ok());
+  QVERIFY(table.lose_stage(row, Millis{12}, "gone").ok());
+  QCOMPARE(table.stages(session.id).value()[0].cause, std::string("gone"));
+  QCOMPARE(table.list(0).value().size(), size_t{1});  // It lives.
+  QCOMPARE(table.fail_unfinished(Millis{13}, "coordinator restarted").value(), int64_t{1});
+  QCOMPARE(table.list(0).value().size(), size_t{0});
+  QCOMPARE(table.list(5).value()[0].reason, std::string("coordinator restarted"));
+  QCOMPARE(table.fail_unfinished(Millis{14}, "again").value(), int64_t{0});
+  Query open = store.value()->query("SELECT count(*) FROM lease WHERE ended_at_ms = 0");
+  QVERIFY(open.row().value());
+  QCOMPARE(open.integer(0), int64_t{0});
+}
+
+void StoreTest::events_are_append_only() {
+  const TempDir folder;
+  const auto store = Store::open(folder.path());
+  SessionTable table(*store.value());
+  for (int i = 0; i < 5; ++i) {
+    QVERIFY(table.add_event({0, Millis{i}, "kind", HostId{7}, SessionId{8}, "text"}).ok());
+  }
+  const auto later = table.events(2, 2).value();
+  QCOMPARE(later.size(), size_t{2});
+  QCOMPARE(later[0].id, int64_t{3});
+  QCOMPARE(later[0].session, SessionId{8});
+  QVERIFY(store.value()->query("UPDATE event SET text = 'x'").run().error().message.find("append-only") !=
+          std::string::npos);
+  QVERIFY(!store.value()->query("DELETE FROM event WHERE id = 1").run().ok());
+  QCOMPARE(table.events(0, 100).value().size(), size_t{5});
+}
+
+void StoreTest::no_failing_write_loses_or_halves_anything() {
+  // Each pass lets one write more succeed; after each, the store is opened again and looked at.
+  int failures = 0;
+  for (int allowed = 0; allowed < 200; ++allowed) {
+    const TempDir folder;
+    Store::Options options;
+    options.vfs = faulty_vfs();
+    int promised_models = 0, promised_events = 0;
+    bool failed = false;
+    fail_writes_after(-1);
+    {
+      const auto store = Store::open(folder.path(), options);
+      QVERIFY(store.ok());
+      ModelTable models(*store.value());
+      SessionTable sessions(*store.value());
+      fail_writes_after(allowed);
+      for (int i = 0; i < 4; ++i) {
+        const auto added = models.add(some_model("m" + std::to_string(i)));
+        const auto noted = sessions.add_event({0, Millis{1}, "kind", {}, {}, "text"});
+        promised_models += added.ok();
+        promised_events += noted.ok();
+        failed |= !added.ok() || !noted.ok();
+        if (!added.ok()) {
+          QVERIFY(added.error().code == ErrorCode::kNoSpace || added.error().code == ErrorCode::kIo);
+        }
+      }
+    }
+    fail_writes_after(-1);
+    const auto store = Store::open(folder.path(), options);
+    QVERIFY2(store.ok(), store.ok() ? "" : store.error().message.c_str());
+    QVERIFY(store.value()->check_integrity().ok());
+    const auto models = ModelTable(*store.value()).list().value();
+    // What was promised is there; what was not may be, but then whole.
+    QVERIFY(static_cast<int>(models.size()) >= promised_models);
+    for (const ModelRow& model : models) QCOMPARE(model.fragments, int64_t{3});
+    QVERIFY(static_cast<int>(SessionTable(*store.value()).events(0, 100).value().size()) >= promised_events);
+    if (!failed) break;
+    ++failures;
+    QVERIFY2(allowed < 199, "writes never ended");
+  }
+  QVERIFY(failures > 10);
+}
+
+void StoreTest::shards_are_proved_and_bounded() {
+  const TempDir folder;
+  auto shards = ShardStore::open(folder / "shards", random_key());
+  QVERIFY(shards.ok());
+  ByteVector bytes(3000);
+  Random(1).fill(bytes);
+  const Digest digest = digest_of(bytes);
+  const auto files = [&] {
+    return std::distance(std::filesystem::directory_iterator(folder / "shards"),
+                         std::filesystem::directory_iterator());
+  };
+  {
+    auto upload = shards.value().upload(digest, bytes.size());
+    QVERIFY(upload.value().write(ByteSpan(bytes).first(2000)).ok());
+    QCOMPARE(files(), 1);
+  }
+  QCOMPARE(files(), 0);  // Dropped.
+  {
+    auto upload = shards.value().upload(digest, bytes.size());
+    QVERIFY(upload.value().write(ByteSpan(bytes).first(2000)).ok());
+    QVERIFY(upload.value().finish().error().message.find("2000 bytes where") != std::string::npos);
+  }
+  {
+    auto upload = shards.value().upload(digest, bytes.size());
+    QVERIFY(upload.value().write(bytes).ok());
+    QCOMPARE(upload.value().write(ByteSpan(bytes).first(1)).error().code, ErrorCode::kCorrupt);
+  }
+  {
+    ByteVector wrong = bytes;
+    wrong[1234] ^= std::byte{1};
+    auto upload = shards.value().upload(digest, bytes.size());
+    QVERIFY(upload.value().write(wrong).ok());
+    QVERIFY(upload.value().finish().error().message.find("digest") != std::string::npos);
+  }
+  QCOMPARE(files(), 0);
+  {
+    auto upload = shards.value().upload(digest, bytes.size());
+    QVERIFY(upload.value().write(bytes).ok());
+    QVERIFY(upload.value().finish().ok());
+  }
+  QCOMPARE(files(), 1);
+  QVERIFY(std::ranges::equal(shards.value().read(digest, 0, 5000).value(), bytes));
+  QVERIFY(std::ranges::equal(shards.value().read(digest, 2990, 100).value(), std::span(bytes).subspan(2990)));
+  QVERIFY(shards.value().read(digest, 3000, 100).value().empty());
+  QCOMPARE(shards.value().read(digest, 3001, 1).error().code, ErrorCode::kInvalid);
+  QCOMPARE(shards.value().read(Digest{}, 0, 1).error().code, ErrorCode::kNotFound);
+  QCOMPARE(shards.value().upload(digest, uint64_t{1} << 60).error().code, ErrorCode::kNoSpace);
+  QCOMPARE(shards.value().list().value(), std::vector<Digest>{digest});
+  QVERIFY(shards.value().remove(digest).ok());
+  QCOMPARE(files(), 0);
+}
+
+void StoreTest::master_keys_want_their_passphrase() {
+  {
+    const TempDir folder;
+    QVERIFY(make_master_key(folder.path(), "").ok());
+    QCOMPARE(make_master_key(folder.path(), "").error().code, ErrorCode::kExists);
+    const auto status = std::filesystem::status(folder / "master.key");
+    QCOMPARE(status.permissions(), std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+    QVERIFY(load_master_key(folder.path(), "").ok());
+  }
+  const TempDir folder;
+  QVERIFY(make_master_key(folder.path(), "open sesame").ok());
+  QVERIFY(!std::filesystem::exists(folder / "master.key"));
+  const auto key = load_master_key(folder.path(), "open sesame");
+  QVERIFY(key.ok());
+  QVERIFY(same_secret(key.value().view(), load_master_key(folder.path(), "open sesame").value().view()));
+  QVERIFY(load_master_key(folder.path(), "").error().message.find("SHOAL_PASSPHRASE") != std::string::npos);
+  QCOMPARE(load_master_key(folder.path(), "open").error().code, ErrorCode::kDenied);
+}
+
+QTEST_GUILESS_MAIN(StoreTest)
+#include "store_test.moc"
