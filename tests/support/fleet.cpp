@@ -126,16 +126,17 @@ QString Fleet::add_host(const QString& name, const QString& devices, bool truste
   QString url = ctl({"invite"}).value("url").toString();
   url.replace(QRegularExpression("^shoal://[^/]*/"),
               "shoal://127.0.0.1:" + QString::number(host->tap->port()) + "/");
-  Program attach("shoal-client", {"attach", url, "--data", host->data, "--name", name, "--json"},
+  Program attach("shoal-client", {"attach", url, "--data", host->data, "--json"},
                  folder_.filePath("logs/" + name + ".log"));
   if (!attach.wait_exit(20'000) || attach.exit_code() != 0) {
     return name + " could not attach: " + attach.output() + attach.log();
   }
-  const QJsonValue id = last_line_object(attach.output()).value("host_id");
+  host->id = last_line_object(attach.output()).value("host_id").toInteger();
+  const qint64 id = host->id;
   hosts_[name] = std::move(host);
   if (trusted) {
     int code = -1;
-    ctl({"host", "trust", id.toVariant().toString()}, &code);
+    ctl({"host", "trust", QString::number(id)}, &code);
     if (code != 0) return "trusting " + name + " failed:\n" + logs();
   }
   return start_host(name);
@@ -188,6 +189,13 @@ Generation Fleet::generate(const QStringList& arguments,
   generation.summary = last_line_object(program.output());
   generation.log = program.log();
   return generation;
+}
+
+QString Fleet::name_of(const QJsonObject& stage) const {
+  for (const auto& [name, host] : hosts_) {
+    if (host->id == stage.value("host_id").toInteger()) return name;
+  }
+  return {};
 }
 
 qint64 Fleet::worker_pid(const QString& name) {

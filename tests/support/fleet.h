@@ -46,6 +46,7 @@ class Program {
 // A host: a client with its own data folder, and the tap that it reaches the coordinator through.
 struct FleetHost {
   QString name;
+  qint64 id = 0;  // The coordinator's.
   QString data;
   QString devices;
   std::unique_ptr<WireTap> tap;
@@ -81,6 +82,7 @@ class Fleet {
                       int milliseconds_max = 60'000);
 
   FleetHost& host(const QString& name) { return *hosts_.at(name); }
+  QString name_of(const QJsonObject& stage) const;  // Of the host that runs it.
   qint64 worker_pid(const QString& name);  // Of the host's first device; 0: none.
   Program* coordinator() { return coordinator_.get(); }
   QString folder() const { return folder_.path(); }
