@@ -88,7 +88,7 @@ class PipelineTest : public QObject {
   }
 
   void what_cannot_be_done_is_said() {
-    Generation refused = several("Once", {"--stages", "9"});
+    Generation refused = several("Once", {"--stages", "5"});
     QVERIFY(refused.exit_code != 0);
     QVERIFY2(refused.summary.value("error").toObject().value("message").toString().contains("device"),
              QJsonDocument(refused.summary).toJson() + refused.log);
