@@ -15,16 +15,19 @@ namespace {
 constexpr double kUnmeasuredBytesPerSecond = 1e9;
 constexpr double kUnmeasuredFlopsPerSecond = 1e9;
 constexpr size_t kSubsetDevicesMax = 8;   // Up to here every subset of devices is tried.
-// Part of the whole model's time on the fastest device. It decides only between plans of nearly equal
-// time: for the evener one, and never for more stages, as a stage costs what evenness can win at most.
+// Parts of the whole model's time on the fastest device. The first decides only between plans of nearly
+// equal time: for the evener one, and never for more stages, as a stage costs what evenness can win at
+// most. Who asks for several stages wants the work shared: then evenness counts as much as time.
 constexpr double kEvennessWeight = 0.05;
+constexpr double kEvennessWeightAsked = 1.0;
 constexpr double kSecondsMin = 1e-12;  // So that nothing is divided by no time at all.
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
 double rate_or(double measured, double cautious) { return measured > 0 ? measured : cautious; }
 
-double stage_cost(double seconds, double reference) {
-  return seconds + kEvennessWeight * (reference + seconds * seconds / reference);
+double stage_cost(const PlanRequest& request, double seconds, double reference) {
+  const double weight = request.stages_min > 1 ? kEvennessWeightAsked : kEvennessWeight;
+  return seconds + weight * (reference + seconds * seconds / reference);
 }
 
 // A device that may take a stage; several stand for one device when it may hold both ends.
@@ -54,7 +57,7 @@ class Costs {
           if (request.anchored && last + 1 == count_ && !device.trusted) break;
           if (!ends_stage(request, first, last)) continue;
           const double seconds = stage_seconds(range, device, 1);
-          at(c, first, last) = stage_cost(seconds, reference);
+          at(c, first, last) = stage_cost(request, seconds, reference);
         }
       }
     }
@@ -314,7 +317,7 @@ double plan_cost(const PlanRequest& request, std::span<const PlanDevice> devices
     const auto range = request.fragments.subspan(
         static_cast<size_t>(stage.first_fragment),
         static_cast<size_t>(stage.last_fragment - stage.first_fragment + 1));
-    cost += stage_cost(stage_seconds(range, devices[stage.device], 1), reference);
+    cost += stage_cost(request, stage_seconds(range, devices[stage.device], 1), reference);
   }
   return cost;
 }
