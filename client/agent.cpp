@@ -1,7 +1,5 @@
 #include "client/agent.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 
 #include "base/log.h"
@@ -241,7 +239,7 @@ void Agent::write_snapshot(rpc::Snapshot::Builder snapshot) {
   snapshot.setRevision(revision_);
   snapshot.setVersion(SHOAL_VERSION);
   snapshot.setHostName(host_name());
-  snapshot.setPid(static_cast<uint32_t>(getpid()));
+  snapshot.setPid(static_cast<uint32_t>(own_pid()));
   auto connections = snapshot.initConnections(static_cast<uint32_t>(links_.size()));
   for (uint32_t i = 0; i < connections.size(); ++i) {
     const CoordinatorLink& link = *links_[i];

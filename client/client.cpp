@@ -1,7 +1,6 @@
 #include "client/client.h"
 
 #include <kj/async-io.h>
-#include <unistd.h>
 
 #include <csignal>
 #include <cstdio>
@@ -195,9 +194,9 @@ Result<void> serve(Loop loop, const CommandOptions& options, const Workplace& pl
                        [&agent](rpc::Peer) -> capnp::Capability::Client { return kj::heap<AgentServer>(agent); })
           .wait(loop.io.waitScope);
   if (options.json) {
-    print({{"event", "started"}, {"pid", getpid()}, {"agent", place.agent_socket()}});
+    print({{"event", "started"}, {"pid", own_pid()}, {"agent", place.agent_socket()}});
   } else {
-    std::cout << "shoal-client runs (pid " << getpid() << "), lending " << names << std::endl;
+    std::cout << "shoal-client runs (pid " << own_pid() << "), lending " << names << std::endl;
     if (state.attachments().empty()) {
       std::cout << "It is not attached yet: shoal-client attach URL" << std::endl;
     }
@@ -229,7 +228,7 @@ Result<void> run_client(const CommandOptions& options) {
                                          (pid.empty() ? "" : " (pid " + pid + ")")};
   }
   if (!lock.ok()) return lock.error();
-  SHOAL_TRY(write_file_durably(place.pid_file(), as_bytes(std::to_string(getpid()))));
+  SHOAL_TRY(write_file_durably(place.pid_file(), as_bytes(std::to_string(own_pid()))));
   kj::UnixEventPort::captureSignal(SIGTERM);
   kj::UnixEventPort::captureSignal(SIGINT);
   return with_loop<void>([&](Loop loop) { return serve(loop, options, place); });

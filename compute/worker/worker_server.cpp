@@ -1,7 +1,6 @@
 #include "compute/worker/worker_server.h"
 
 #include <kj/async-io.h>
-#include <unistd.h>
 
 #include <chrono>
 #include <condition_variable>
@@ -289,7 +288,7 @@ class WorkerServer final : public rpc::Worker::Server {
       device.setMemoryBytes(static_cast<uint64_t>(info_.memory_bytes));
       device.setSoftware(info_.software);
       results.setPublicKey(rpc::kj_bytes(keys_.public_key().bytes));
-      results.setPid(static_cast<uint32_t>(getpid()));
+      results.setPid(static_cast<uint32_t>(own_pid()));
     });
   }
 

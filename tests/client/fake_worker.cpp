@@ -1,0 +1,128 @@
+// A worker without a device, for tests of the client: it checks digests, echoes hidden rows, and misbehaves
+// as its first argument says.
+//
+//   good       does its work
+//   exit       ends at once with status 3
+//   mute       takes its pipe and never answers
+//   deaf       describes itself, then stops answering
+//   confused   gives a public key of a wrong size
+//   unmeasured fails its self-test's call
+//   inexact    says that its results are not exact
+
+#include <kj/async-io.h>
+
+#include <cstdlib>
+#include <iostream>
+#include <string>
+
+#include "base/digest.h"
+#include "base/host.h"
+#include "base/secrets.h"
+#include "schema/transport.h"
+#include "schema/worker.capnp.h"
+
+using namespace shoal;
+
+namespace {
+
+class FakeStage final : public rpc::Stage::Server {
+  kj::Promise<void> step(StepContext context) override {
+    context.getResults().initOutput().setHidden(context.getParams().getInput().getHidden());
+    return kj::READY_NOW;
+  }
+  kj::Promise<void> shape(ShapeContext context) override {
+    context.getResults().setWidth(4);
+    return kj::READY_NOW;
+  }
+};
+
+class FakeLoader final : public rpc::StageLoader::Server {
+ public:
+  explicit FakeLoader(std::vector<Digest> digests) : digests_(std::move(digests)), found_(digests_.size()) {}
+
+  kj::Promise<void> write(WriteContext context) override {
+    const auto params = context.getParams();
+    if (params.getShard() >= found_.size()) rpc::throw_error({ErrorCode::kInvalid, "no such shard"});
+    found_[params.getShard()].update(rpc::bytes_of(params.getBytes()));
+    return kj::READY_NOW;
+  }
+  kj::Promise<void> finish(FinishContext context) override {
+    for (size_t i = 0; i < digests_.size(); ++i) {
+      if (found_[i].finish() != digests_[i]) {
+        rpc::throw_error({ErrorCode::kCorrupt, "shard " + digests_[i].hex() + " is damaged"});
+      }
+    }
+    context.getResults().setStage(kj::heap<FakeStage>());
+    return kj::READY_NOW;
+  }
+
+ private:
+  std::vector<Digest> digests_;
+  std::vector<DigestBuilder> found_;
+};
+
+class FakeWorker final : public rpc::Worker::Server {
+ public:
+  explicit FakeWorker(std::string mode) : mode_(std::move(mode)), keys_(BoxKeyPair::generate()) {}
+
+  kj::Promise<void> describe(DescribeContext context) override {
+    if (mode_ == "mute") return kj::NEVER_DONE;
+    auto results = context.getResults();
+    auto device = results.initDevice();
+    device.setId("fake");
+    device.setSelector("fake");
+    device.setPlane("cpu");
+    device.setName("a fake");
+    if (mode_ == "confused") {
+      results.initPublicKey(5);
+    } else {
+      results.setPublicKey(rpc::kj_bytes(keys_.public_key().bytes));
+    }
+    described_ = true;
+    return kj::READY_NOW;
+  }
+  kj::Promise<void> openStage(OpenStageContext context) override {
+    std::vector<Digest> digests;
+    for (const auto shard : context.getParams().getSpec().getShards()) {
+      digests.push_back(Digest::from_bytes(rpc::bytes_of(shard.getDigest())).value());
+    }
+    context.getResults().setLoader(kj::heap<FakeLoader>(std::move(digests)));
+    return kj::READY_NOW;
+  }
+  kj::Promise<void> selfTest(SelfTestContext context) override {
+    if (mode_ == "unmeasured") rpc::throw_error({ErrorCode::kIo, "the test cannot run"});
+    auto report = context.getResults().initReport();
+    report.setExact(mode_ != "inexact");
+    report.setSamples(7);
+    if (mode_ == "inexact") report.setFirstFailure("add sample 1");
+    return kj::READY_NOW;
+  }
+  kj::Promise<void> benchmark(BenchmarkContext context) override {
+    context.getResults().initReport().setDecodeRowsPerSecond(42);
+    return kj::READY_NOW;
+  }
+  kj::Promise<void> ping(PingContext) override {
+    if (mode_ == "mute" || (mode_ == "deaf" && described_)) return kj::NEVER_DONE;
+    return kj::READY_NOW;
+  }
+
+ private:
+  std::string mode_;
+  BoxKeyPair keys_;
+  bool described_ = false;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  ignore_broken_pipes();
+  const std::string mode = argc > 1 ? argv[1] : "good";
+  if (mode == "exit") return 3;
+  kj::AsyncIoContext io = kj::setupAsyncIo();
+  auto stream = io.lowLevelProvider->wrapSocketFd(kChildChannelFd,
+                                                  kj::LowLevelAsyncIoProvider::TAKE_OWNERSHIP);
+  rpc::Connection connection(kj::mv(stream), true,
+                             capnp::Capability::Client(kj::heap<FakeWorker>(mode)));
+  connection.closed().wait(io.waitScope);
+  return 0;
+}
