@@ -61,65 +61,87 @@ struct Continuations {
   }
 };
 
+// What waiting needs whatever the value is.
+class AwaiterBase {
+ public:
+  bool await_ready() const noexcept { return false; }
+
+ protected:
+  explicit AwaiterBase(Continuations& continuations) : continuations_(continuations) {}
+  AwaiterBase(AwaiterBase&& other) noexcept : continuations_(other.continuations_) {}
+  // A frame that is destroyed while it waits cancels what it waits for here, while the locals which
+  // that may refer to are still there.
+  ~AwaiterBase() noexcept {
+    if (waits_) continuations_.running = nullptr;
+  }
+
+  void wait_for(kj::Promise<void> promise) {
+    waits_ = true;
+    continuations_.arm(kj::mv(promise));
+  }
+  void go_on(std::coroutine_handle<> frame) {
+    waits_ = false;
+    frame.resume();  // May end this awaiter.
+  }
+  void fail(std::coroutine_handle<> frame, kj::Exception&& exception) {
+    exception_ = kj::mv(exception);
+    go_on(frame);
+  }
+  void throw_failure() {
+    KJ_IF_MAYBE(exception, exception_) { kj::throwFatalException(kj::mv(*exception)); }
+  }
+
+ private:
+  Continuations& continuations_;
+  kj::Maybe<kj::Exception> exception_;
+  bool waits_ = false;
+};
+
 template <class U>
-class Awaiter {
+class Awaiter : public AwaiterBase {
  public:
   Awaiter(kj::Promise<U>&& promise, Continuations& continuations)
-      : promise_(kj::mv(promise)), continuations_(continuations) {}
-  Awaiter(Awaiter&& other) noexcept
-      : promise_(kj::mv(other.promise_)), continuations_(other.continuations_) {}
+      : AwaiterBase(continuations), promise_(kj::mv(promise)) {}
+  Awaiter(Awaiter&& other) noexcept : AwaiterBase(kj::mv(other)), promise_(kj::mv(other.promise_)) {}
   ~Awaiter() noexcept {}
 
-  bool await_ready() const noexcept { return false; }
   void await_suspend(std::coroutine_handle<> frame) {
-    continuations_.arm(promise_.then(
+    wait_for(promise_.then(
         [this, frame](U&& value) {
           value_ = kj::mv(value);
-          frame.resume();
+          go_on(frame);
         },
-        [this, frame](kj::Exception&& exception) {
-          exception_ = kj::mv(exception);
-          frame.resume();
-        }).eagerlyEvaluate(nullptr));
+        [this, frame](kj::Exception&& exception) { fail(frame, kj::mv(exception)); })
+        .eagerlyEvaluate(nullptr));
   }
   U await_resume() {
-    KJ_IF_MAYBE(exception, exception_) { kj::throwFatalException(kj::mv(*exception)); }
+    throw_failure();
     return kj::mv(KJ_ASSERT_NONNULL(value_));
   }
 
  private:
   kj::Promise<U> promise_;
-  Continuations& continuations_;
   kj::Maybe<U> value_;
-  kj::Maybe<kj::Exception> exception_;
 };
 
 template <>
-class Awaiter<void> {
+class Awaiter<void> : public AwaiterBase {
  public:
   Awaiter(kj::Promise<void>&& promise, Continuations& continuations)
-      : promise_(kj::mv(promise)), continuations_(continuations) {}
-  Awaiter(Awaiter&& other) noexcept
-      : promise_(kj::mv(other.promise_)), continuations_(other.continuations_) {}
+      : AwaiterBase(continuations), promise_(kj::mv(promise)) {}
+  Awaiter(Awaiter&& other) noexcept : AwaiterBase(kj::mv(other)), promise_(kj::mv(other.promise_)) {}
   ~Awaiter() noexcept {}
 
-  bool await_ready() const noexcept { return false; }
   void await_suspend(std::coroutine_handle<> frame) {
-    continuations_.arm(promise_.then(
-        [frame]() { frame.resume(); },
-        [this, frame](kj::Exception&& exception) {
-          exception_ = kj::mv(exception);
-          frame.resume();
-        }).eagerlyEvaluate(nullptr));
+    wait_for(promise_.then(
+        [this, frame] { go_on(frame); },
+        [this, frame](kj::Exception&& exception) { fail(frame, kj::mv(exception)); })
+        .eagerlyEvaluate(nullptr));
   }
-  void await_resume() {
-    KJ_IF_MAYBE(exception, exception_) { kj::throwFatalException(kj::mv(*exception)); }
-  }
+  void await_resume() { throw_failure(); }
 
  private:
   kj::Promise<void> promise_;
-  Continuations& continuations_;
-  kj::Maybe<kj::Exception> exception_;
 };
 
 // What the frames of all result types share.

@@ -57,6 +57,30 @@ Task<void> waits_for(int& alive, kj::Promise<void> inner) {
   co_await kj::mv(inner);
 }
 
+// Writes down what was still there when it was cancelled.
+struct Witness {
+  Witness(bool& there, bool& saw) : there(there), saw(saw) {}
+  ~Witness() { saw = there; }
+  bool& there;
+  bool& saw;
+};
+
+Task<void> watches(bool& there, bool& saw) {
+  const Witness witness(there, saw);
+  co_await kj::Promise<void>(kj::NEVER_DONE);
+}
+
+// Lends a local to what it waits for.
+Task<void> lends(bool& there, bool& saw) {
+  struct Lent {
+    explicit Lent(bool& there) : there(there) { there = true; }
+    ~Lent() { there = false; }
+    bool& there;
+  } const lent(there);
+  kj::Promise<void> watching = watches(there, saw);
+  co_await kj::mv(watching);
+}
+
 Task<kj::Own<int>> moves() {
   auto owned = co_await kj::Promise<kj::Own<int>>(kj::heap<int>(42));
   co_return kj::mv(owned);
@@ -109,6 +133,18 @@ class TaskTest : public QObject {
       QCOMPARE(alive, 2);
     }
     QCOMPARE(alive, 0);
+  }
+
+  // What is waited for may refer to locals of who waits: it goes before them.
+  void dropping_a_task_cancels_what_it_waits_for_before_its_locals() {
+    bool there = false, saw = false;
+    {
+      kj::Promise<void> outer = lends(there, saw);
+      QVERIFY(!outer.poll(io_.waitScope));
+      QVERIFY(there);
+    }
+    QVERIFY(!there);
+    QVERIFY(saw);
   }
 
   void a_long_loop_needs_no_deep_stack() {
