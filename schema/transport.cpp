@@ -204,7 +204,17 @@ class Server final : public Listener, private kj::TaskSet::ErrorHandler {
     Connection connection(kj::mv(stream), true,
                           make_bootstrap_(Peer{std::move(address), kj::addRef(*limit)}),
                           kj::addRef(*limit));
-    co_await connection.closed();
+    kj::Promise<void> over = connection.closed();
+    if (over_tls) over = over.exclusiveJoin(login_overdue(*limit));
+    co_await kj::mv(over);
+  }
+
+  // A stranger may hold a seat, and what its calls left behind, for this long.
+  kj::Promise<void> login_overdue(ReceiveLimit& limit) {
+    return timer_.afterDelay(limits_.login).then([limit = kj::addRef(limit)]() -> kj::Promise<void> {
+      if (limit->bytes > limits::kLoginMessageBytesMax) return kj::NEVER_DONE;
+      return KJ_EXCEPTION(DISCONNECTED, "the peer has not logged in in time");
+    });
   }
 
   // One connection's failure is that peer's affair.

@@ -40,7 +40,7 @@ struct AttachUrl {
 Result<AttachUrl> parse_attach_url(std::string_view text);  // kInvalid names the part that is wrong.
 std::string format_attach_url(const AttachUrl& url);
 
-// How large a received message may be: small until the peer has proved who it is.
+// How large a received message may be: kLoginMessageBytesMax until the peer has proved who it is.
 class ReceiveLimit : public kj::Refcounted {
  public:
   explicit ReceiveLimit(size_t bytes) : bytes(bytes) {}
@@ -75,7 +75,7 @@ class Listener {
 };
 
 // What a server learns of a connection when it comes. The limit starts at kLoginMessageBytesMax on TLS;
-// the bootstrap raises it once the peer has proved its identity.
+// the bootstrap raises it once the peer has proved its identity, within ListenLimits::login.
 struct Peer {
   std::string address;  // Without the port.
   kj::Own<ReceiveLimit> limit;
@@ -85,7 +85,9 @@ using BootstrapFactory = kj::Function<capnp::Capability::Client(Peer peer)>;
 struct ListenLimits {
   size_t connections_max = 20'000;
   size_t connections_per_address_max = 4'096;
-  kj::Duration handshake = 10 * kj::SECONDS;  // A peer that takes longer is dropped.
+  // On TLS, a peer that takes longer is dropped.
+  kj::Duration handshake = 10 * kj::SECONDS;
+  kj::Duration login = 30 * kj::SECONDS;  // From the handshake until its limit is raised.
 };
 
 // TLS 1.3. The client sends "shoal/1\n"; the server answers in clear with its certificate, which the

@@ -163,6 +163,26 @@ class TransportTest : public QObject {
     QCOMPARE(hello(*connection).cStr(), "greeter for 127.0.0.1");
   }
 
+  // Goal: a stranger that greets and then says nothing is dropped; one that has logged in stays.
+  void who_does_not_log_in_is_dropped() {
+    kj::Own<ReceiveLimit> of_last;
+    ListenLimits limits;
+    limits.login = 50 * kj::MILLISECONDS;
+    const auto remember = [&of_last](Peer peer) {
+      of_last = kj::addRef(*peer.limit);
+      return make_greeter(kj::mv(peer));
+    };
+    auto listener = listen_tls(network(), timer(), "127.0.0.1", 0, certificate_, remember, limits)
+                        .wait(io_.waitScope);
+    auto known = dial_tls(network(), timer(), url_of(*listener)).wait(io_.waitScope);
+    hello(*known);
+    of_last->bytes = limits::kMessageBytesMax;
+    auto stranger = dial_tls(network(), timer(), url_of(*listener)).wait(io_.waitScope);
+    hello(*stranger);
+    timer().timeoutAfter(20 * kj::SECONDS, stranger->closed()).wait(io_.waitScope);
+    QCOMPARE(hello(*known).cStr(), "greeter for 127.0.0.1");
+  }
+
   void connections_are_limited() {
     ListenLimits limits;
     limits.connections_per_address_max = 1;
