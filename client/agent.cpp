@@ -78,8 +78,10 @@ Agent::Agent(Loop loop, const Clock& clock, Random& random, const SigningKey& id
     auto lent = std::make_unique<Lent>();
     lent->facts = facts;
     WorkerOptions worker;
-    worker.argv = {options_.worker_program, "--device", facts.id, "--threads",
-                   std::to_string(options_.threads)};
+    worker.argv = {options_.worker_program};
+    worker.argv.insert(worker.argv.end(), options_.worker_arguments.begin(), options_.worker_arguments.end());
+    worker.argv.insert(worker.argv.end(),
+                       {"--device", facts.id, "--threads", std::to_string(options_.threads)});
     if (options_.worker_memory_max.count > 0) {
       worker.argv.insert(worker.argv.end(),
                          {"--memory-max", std::to_string(options_.worker_memory_max.count)});

@@ -29,6 +29,7 @@ struct AgentOptions {
   std::vector<DeviceFacts> devices;  // Those that are lent.
   std::vector<std::string> urls;     // Coordinators beside those in the state.
   std::string worker_program;
+  std::vector<std::string> worker_arguments;  // Before its own; for tests.
   int threads = 0;
   Bytes worker_memory_max{0};
   Millis worker_hang_max{10'000};

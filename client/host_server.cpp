@@ -56,11 +56,7 @@ class LeasedStage final : public rpc::Stage::Server {
     ++needs_.use_of(device_id_).stages;
     needs_.use_changed();
   }
-  ~LeasedStage() noexcept(false) {
-    --needs_.use_of(device_id_).stages;
-    log_info("host", "stage_closed", {{"lease", lease_}, {"device", device_id_}});
-    needs_.use_changed();
-  }
+  ~LeasedStage() noexcept(false) { close(); }
 
   kj::Promise<void> step(StepContext context) override {
     context.allowCancellation();
@@ -116,8 +112,17 @@ class LeasedStage final : public rpc::Stage::Server {
       co_await timer_.afterDelay(silence_max_ - silence);
     }
     log_warning("host", "lease_silent", {{"lease", lease_}, {"device", device_id_}});
+    close();
+  }
+
+  // Gives the device's memory and the shards back; the capability may outlive this.
+  void close() {
+    if (inner_ == nullptr) return;
     inner_ = nullptr;
     holds_.clear();
+    --needs_.use_of(device_id_).stages;
+    log_info("host", "stage_closed", {{"lease", lease_}, {"device", device_id_}});
+    needs_.use_changed();
   }
 
   rpc::Stage::Client inner() {

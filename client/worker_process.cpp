@@ -79,14 +79,17 @@ rpc::Task<void> WorkerProcess::keep_alive() {
   while (true) {
     const Millis started = clock_.now_monotonic();
     std::string cause;
+    bool ended_by_itself = false;
     try {
-      cause = co_await live_once();
+      kj::Promise<std::string> life = live_once();
+      cause = co_await kj::mv(life);
     } catch (const kj::Exception& exception) {
       cause = rpc::error_of(exception).message;
+      ended_by_itself = child_.has_value();
     }
-    drop_connection();
-    if (child_) {
-      // A pipe breaks a moment before its process can be reaped; how it ended says more.
+    if (ended_by_itself) {
+      // A pipe breaks a moment before its process can be reaped; how that ended says more.
+      exit_observer_ = nullptr;
       exit_observer_ = observe_exit(loop_, *child_);
       try {
         kj::Promise<std::string> ended = loop_.timer.timeoutAfter(kLastBreath, child_ended().promise());
@@ -94,9 +97,9 @@ rpc::Task<void> WorkerProcess::keep_alive() {
       } catch (const kj::Exception&) {
         // It lives on: the cause stays what it was.
       }
-      drop_connection();
-      child_.reset();  // Kills it.
     }
+    drop_connection();
+    child_.reset();  // Kills it, if it still runs.
     if (clock_.now_monotonic() - started >= options_.stays_up) back_off_.reset();
     const Millis wait = back_off_.next();
     ++restarts_;

@@ -1,0 +1,356 @@
+// Goal: the whole client, from a lease to a stage that steps: shards are fetched once, go on after a loss and
+// are fetched anew when damaged; a stage ends with its worker, its silence or its owner, and says so. Method: a
+// fake coordinator over real TLS, real processes of fake_worker, a real cache on disk.
+
+#include <capnp/message.h>
+
+#include <QtTest>
+#include <csignal>
+#include <fstream>
+
+#include "base/host.h"
+#include "base/random.h"
+#include "client/agent.h"
+#include "tests/client/fake_coordinator.h"
+
+using namespace shoal;
+using namespace shoal::client;
+
+namespace {
+
+// One client with its folder, and the coordinator that it is attached to.
+struct World {
+  explicit World(kj::AsyncIoContext& io, const char* mode = "good", Bytes cache_max = Bytes{64 << 20})
+      : io(io), coordinator(io), loop{io, io.provider->getTimer()}, mode(mode), cache_max(cache_max) {
+    coordinator.knows_everyone = true;
+    coordinator.listen();
+  }
+
+  void start() {
+    state = std::make_unique<ClientState>(ClientState::load(dir / "client").value());
+    cache = ModelCache::open(dir / "shards", {cache_max, Bytes{0}}, clock).value();
+    AgentOptions options;
+    options.devices = {{"fake", "fake", "cpu", "a fake"}};
+    options.urls = {rpc::format_attach_url(coordinator.url())};
+    options.worker_program = FAKE_WORKER;
+    options.worker_arguments = {mode};
+    agent = std::make_unique<Agent>(loop, clock, random, identity, *state, *cache, std::move(options));
+  }
+  void stop() {
+    agent->shut_down().promise().wait(io.waitScope);
+    agent = nullptr;
+    cache = nullptr;
+  }
+
+  void wait_ready() {
+    coordinator.wait_until([this] {
+      return !coordinator.reports.empty() &&
+             coordinator.reports.back()[0].state == rpc::DeviceReport::State::READY;
+    });
+  }
+  void wait_for_agent(const std::function<bool(rpc::Snapshot::Reader)>& done) {
+    while (true) {
+      capnp::MallocMessageBuilder message;
+      auto snapshot = message.initRoot<rpc::Snapshot>();
+      agent->write_snapshot(snapshot);
+      if (done(snapshot.asReader())) return;
+      agent->changed_after(agent->revision()).wait(io.waitScope);
+    }
+  }
+
+  Digest add_shard(size_t size, uint64_t seed) {
+    ByteVector bytes(size);
+    Random(seed).fill(bytes);
+    const Digest digest = digest_of(bytes);
+    coordinator.shards[digest] = std::move(bytes);
+    return digest;
+  }
+
+  using OpenRequest = capnp::Request<rpc::Host::OpenStageParams, rpc::Host::OpenStageResults>;
+  OpenRequest open_request(const std::vector<Digest>& shards, uint32_t silence_ms = 0) {
+    OpenRequest request = KJ_ASSERT_NONNULL(coordinator.host).openStageRequest();
+    auto lease = request.initLease();
+    lease.setLeaseId(1);
+    lease.setDeviceId("fake");
+    lease.setModel("m");
+    lease.setSilenceMaxMs(silence_ms);
+    auto spec = lease.initSpec();
+    spec.setContext(8);
+    spec.setSequences(1);
+    spec.setRowsMax(8);
+    auto list = spec.initShards(static_cast<uint32_t>(shards.size()));
+    for (uint32_t i = 0; i < shards.size(); ++i) {
+      list[i].setDigest(rpc::kj_bytes(shards[i].bytes));
+      list[i].setSealedBytes(coordinator.shards.at(shards[i]).size());
+    }
+    return request;
+  }
+  rpc::Stage::Client open(const std::vector<Digest>& shards, uint32_t silence_ms = 0) {
+    return open_request(shards, silence_ms).send().wait(io.waitScope).getStage();
+  }
+
+  auto step(rpc::Stage::Client& stage) {
+    auto request = stage.stepRequest();
+    auto input = request.initInput();
+    input.initSequences(1);
+    input.initPositions(1);
+    const std::array<float, 4> row = {1, 2, 3, 4};
+    input.setHidden(rpc::kj_bytes(std::as_bytes(std::span(row))));
+    return request.send();
+  }
+
+  template <class T>
+  kj::Exception failure(kj::Promise<T> promise) {
+    return promise.ignoreResult()
+        .then([]() -> kj::Exception { return KJ_EXCEPTION(FAILED, "it succeeded"); },
+              [](kj::Exception&& exception) { return kj::mv(exception); })
+        .wait(io.waitScope);
+  }
+
+  kj::AsyncIoContext& io;
+  TempDir dir;
+  FakeCoordinator coordinator;
+  Loop loop;
+  const char* mode;
+  Bytes cache_max;
+  SystemClock clock;
+  Random random{1};
+  SigningKey identity = SigningKey::generate();
+  std::unique_ptr<ClientState> state;
+  std::unique_ptr<ModelCache> cache;
+  std::unique_ptr<Agent> agent;
+};
+
+bool has(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+class AgentTest : public QObject {
+  Q_OBJECT
+
+ public:
+  ~AgentTest() noexcept override {}  // kj's own may throw, Qt's may not.
+
+ private:
+  kj::AsyncIoContext io_ = kj::setupAsyncIo();
+
+ private Q_SLOTS:
+  void initTestCase() { ignore_broken_pipes(); }
+
+  void reports_a_device_once_it_is_proved_and_measured() {
+    World world(io_);
+    world.start();
+    world.wait_ready();
+    const auto& device = world.coordinator.reports.back()[0];
+    QCOMPARE(device.id, std::string("fake"));
+    QCOMPARE(device.key_bytes, size_t(32));
+    QVERIFY(device.exact);
+    QCOMPARE(device.decode, 42.0);
+    world.stop();
+    QCOMPARE(world.coordinator.leaves, 1);
+    // Remembered for the next start.
+    QVERIFY(ClientState::load(world.dir / "client").value().measurement({"fake", "fake", "cpu", "a fake"}) !=
+            nullptr);
+  }
+
+  void a_device_that_is_not_exact_is_failed() {
+    World world(io_, "inexact");
+    world.start();
+    world.coordinator.wait_until([&] {
+      return !world.coordinator.reports.empty() &&
+             world.coordinator.reports.back()[0].state == rpc::DeviceReport::State::FAILED;
+    });
+    QVERIFY(has(world.coordinator.reports.back()[0].reason, "add sample 1"));
+    world.stop();
+  }
+
+  void opens_a_stage_that_steps_and_is_counted() {
+    World world(io_);
+    const std::vector<Digest> shards = {world.add_shard(3'000'000, 1), world.add_shard(70, 2)};
+    world.start();
+    world.wait_ready();
+    {
+      rpc::Stage::Client stage = world.open(shards);
+      const auto answer = world.step(stage).wait(io_.waitScope);
+      QCOMPARE(answer.getOutput().getHidden().size(), size_t(16));
+      QCOMPARE(stage.shapeRequest().send().wait(io_.waitScope).getWidth(), 4u);
+      world.wait_for_agent([](rpc::Snapshot::Reader snapshot) {
+        const auto device = snapshot.getDevices()[0];
+        return device.getStages() == 1 && device.getSteps() == 1 && device.getRows() == 1;
+      });
+    }
+    world.wait_for_agent(
+        [](rpc::Snapshot::Reader snapshot) { return snapshot.getDevices()[0].getStages() == 0; });
+    QCOMPARE(world.coordinator.bytes_read, uint64_t(3'000'070));
+    (void)world.open(shards);  // From disk.
+    QCOMPARE(world.coordinator.bytes_read, uint64_t(3'000'070));
+    world.stop();
+  }
+
+  void two_leases_share_one_fetch() {
+    World world(io_);
+    const std::vector<Digest> shards = {world.add_shard(5'000'000, 1)};
+    world.start();
+    world.wait_ready();
+    auto one = world.open_request(shards).send();
+    auto other = world.open_request(shards).send();
+    (void)one.wait(io_.waitScope);
+    (void)other.wait(io_.waitScope);
+    QCOMPARE(world.coordinator.bytes_read, uint64_t(5'000'000));
+    world.stop();
+  }
+
+  void a_fetch_goes_on_where_a_loss_stopped_it() {
+    World world(io_);
+    const std::vector<Digest> shards = {world.add_shard(10 << 20, 3)};
+    world.coordinator.reads_until_drop = 6;
+    world.start();
+    world.wait_ready();
+    QVERIFY(world.failure(kj::Promise<capnp::Response<rpc::Host::OpenStageResults>>(
+                world.open_request(shards).send()))
+                .getType() == kj::Exception::Type::DISCONNECTED);
+    world.stop();
+    QVERIFY(std::filesystem::exists(world.dir / ("shards/" + shards[0].hex() + ".part")));
+
+    world.coordinator.reads_until_drop = UINT64_MAX;
+    world.coordinator.reports.clear();
+    world.coordinator.first_offset = UINT64_MAX;
+    world.start();  // Another run.
+    world.wait_ready();
+    (void)world.open(shards);
+    QCOMPARE(world.coordinator.first_offset, uint64_t(6 << 20));
+    QCOMPARE(world.coordinator.bytes_read, uint64_t(10 << 20));
+    world.stop();
+  }
+
+  void damage_on_disk_and_on_the_way_is_fetched_anew() {
+    World world(io_);
+    const std::vector<Digest> shards = {world.add_shard(1 << 20, 4)};
+    world.coordinator.wrong_reads = 1;  // On the way, once.
+    world.start();
+    world.wait_ready();
+    (void)world.open(shards);
+    QCOMPARE(world.coordinator.reads, uint64_t(2));
+    {
+      std::fstream file(world.dir / ("shards/" + shards[0].hex()), std::ios::in | std::ios::out);
+      file.seekp(5);
+      file.put('\0');
+      file.put('\1');
+    }
+    (void)world.open(shards);
+    QCOMPARE(world.coordinator.reads, uint64_t(3));
+
+    world.coordinator.wrong_reads = 100;  // Always: then it is said.
+    const std::vector<Digest> other = {world.add_shard(1000, 5)};
+    const Error error = rpc::error_of(world.failure(
+        kj::Promise<capnp::Response<rpc::Host::OpenStageResults>>(world.open_request(other).send())));
+    QCOMPARE(error.code, ErrorCode::kCorrupt);
+    QVERIFY2(has(error.message, other[0].hex().c_str()), error.message.c_str());
+    world.stop();
+  }
+
+  void leases_that_make_no_sense_are_refused() {
+    World world(io_, "good", Bytes{1 << 20});
+    const Digest shard = world.add_shard(1000, 6);
+    world.start();
+    world.wait_ready();
+    const auto refused = [&](auto change, ErrorCode code, const char* part) {
+      auto request = world.open_request({shard});
+      change(request.getLease());
+      const Error error = rpc::error_of(world.failure(
+          kj::Promise<capnp::Response<rpc::Host::OpenStageResults>>(request.send())));
+      QVERIFY2(error.code == code, error.message.c_str());
+      QVERIFY2(has(error.message, part), error.message.c_str());
+    };
+    using Lease = rpc::StageLease::Builder;
+    refused([](Lease lease) { lease.setDeviceId("cuda:0"); }, ErrorCode::kNotFound, "cuda:0");
+    refused([](Lease lease) { lease.setDeviceId(std::string(limits::kNameBytesMax + 1, 'x')); },
+            ErrorCode::kInvalid, "lease.deviceId");
+    refused([](Lease lease) { lease.getSpec().initShards(0); }, ErrorCode::kInvalid, "shards");
+    refused([](Lease lease) { lease.getSpec().getShards()[0].initDigest(3); }, ErrorCode::kInvalid,
+            "shard.digest");
+    refused([](Lease lease) { lease.getSpec().getShards()[0].setSealedBytes(limits::kShardBytesMax + 1); },
+            ErrorCode::kInvalid, "shard.sealedBytes");
+    refused([](Lease lease) { lease.getSpec().getShards()[0].initSealedKey(limits::kKeyBytesMax + 1); },
+            ErrorCode::kInvalid, "shard.sealedKey");
+    refused([](Lease lease) { lease.getSpec().getShards()[0].setSealedBytes(2 << 20); },
+            ErrorCode::kNoSpace, "shard cache is full");
+    refused([](Lease lease) { lease.getSpec().getShards()[0].initDigest(32); }, ErrorCode::kNotFound,
+            "no such shard");
+    (void)world.open({shard});  // And the right one still opens.
+    world.stop();
+  }
+
+  void a_stage_ends_with_its_worker() {
+    World world(io_);
+    const Digest shard = world.add_shard(1000, 7);
+    world.start();
+    world.wait_ready();
+    rpc::Stage::Client stage = world.open({shard});
+    uint32_t pid = 0;
+    world.wait_for_agent([&pid](rpc::Snapshot::Reader snapshot) {
+      pid = snapshot.getDevices()[0].getWorkerPid();
+      return true;
+    });
+    world.coordinator.reports.clear();
+    kill(static_cast<pid_t>(pid), SIGKILL);
+    world.wait_for_agent(
+        [](rpc::Snapshot::Reader snapshot) { return snapshot.getDevices()[0].getRestarts() == 1; });
+    QVERIFY(world.failure(kj::Promise<capnp::Response<rpc::Stage::StepResults>>(world.step(stage)))
+                .getType() == kj::Exception::Type::DISCONNECTED);
+    world.wait_ready();  // The coordinator is told of the next one, with its key.
+    rpc::Stage::Client again = world.open({shard});
+    (void)world.step(again).wait(io_.waitScope);
+    world.stop();
+  }
+
+  void a_silent_lease_gives_the_device_back() {
+    World world(io_);
+    const Digest shard = world.add_shard(1000, 8);
+    world.start();
+    world.wait_ready();
+    rpc::Stage::Client stage = world.open({shard}, /*silence_ms=*/1);  // Raised to the least, a second.
+    world.wait_for_agent(
+        [](rpc::Snapshot::Reader snapshot) { return snapshot.getDevices()[0].getStages() == 0; });
+    const kj::Exception lost =
+        world.failure(kj::Promise<capnp::Response<rpc::Stage::StepResults>>(world.step(stage)));
+    QVERIFY(lost.getType() == kj::Exception::Type::DISCONNECTED);
+    QVERIFY(has(lost.getDescription().cStr(), "lease is over"));
+    world.stop();
+  }
+
+  void a_standby_has_its_shards_on_disk() {
+    World world(io_);
+    const Digest shard = world.add_shard(2'000'000, 9);
+    world.start();
+    world.wait_ready();
+    auto request = KJ_ASSERT_NONNULL(world.coordinator.host).fetchShardsRequest();
+    auto list = request.initShards(1);
+    list[0].setDigest(rpc::kj_bytes(shard.bytes));
+    list[0].setSealedBytes(2'000'000);
+    request.send().ignoreResult().wait(io_.waitScope);
+    QVERIFY(world.cache->proved(shard));
+    world.stop();
+  }
+
+  void attaches_and_detaches_while_it_runs() {
+    World world(io_);
+    FakeCoordinator second(io_);
+    second.invite = "welcome";
+    second.listen();
+    world.start();
+    world.wait_ready();
+    const std::string url = rpc::format_attach_url(second.url());
+    QCOMPARE(world.agent->attach(url).promise().wait(io_.waitScope), 1u);
+    second.wait_until([&] { return !second.reports.empty(); });
+    QCOMPARE(world.state->attachments().size(), size_t(1));
+    const int left_before = second.leaves;
+    QCOMPARE(world.agent->detach(url).promise().wait(io_.waitScope), 1);
+    QCOMPARE(second.leaves, left_before + 1);
+    QVERIFY(world.state->attachments().empty());
+    world.stop();
+  }
+};
+
+QTEST_GUILESS_MAIN(AgentTest)
+#include "agent_test.moc"

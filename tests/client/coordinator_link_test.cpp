@@ -1,0 +1,205 @@
+// Goal: a host joins the coordinator that its URL names and no other, says why it cannot, and comes back by
+// itself. Method: a fake coordinator behind real TLS on loopback.
+
+#include <QtTest>
+
+#include "base/host.h"
+#include "client/agent.h"
+#include "client/coordinator_link.h"
+#include "tests/client/fake_coordinator.h"
+
+using namespace shoal;
+using namespace shoal::client;
+
+namespace {
+
+class NoHost final : public rpc::Host::Server {};
+
+class Owner final : public CoordinatorLink::Needs {
+ public:
+  explicit Owner(FakeCoordinator& coordinator) : coordinator_(coordinator) {}
+
+  const SigningKey& identity() const override { return identity_; }
+  rpc::Host::Client make_host(kj::Own<SessionSlot> slot) override {
+    slot_ = kj::mv(slot);
+    return kj::heap<NoHost>();
+  }
+  void write_report(rpc::HostSession::ReportParams::Builder report) override {
+    report.initDevices(1)[0].initInfo().setId("device " + std::to_string(++reported_));
+  }
+  void link_changed(CoordinatorLink&) override { coordinator_.changed(); }
+
+  SigningKey identity_ = SigningKey::generate();
+  kj::Own<SessionSlot> slot_;
+  int reported_ = 0;
+
+ private:
+  FakeCoordinator& coordinator_;
+};
+
+bool has(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+class CoordinatorLinkTest : public QObject {
+  Q_OBJECT
+
+ public:
+  ~CoordinatorLinkTest() noexcept override {}  // kj's own may throw, Qt's may not.
+
+ private:
+  using State = CoordinatorLink::State;
+  kj::AsyncIoContext io_ = kj::setupAsyncIo();
+  Loop loop_{io_, io_.provider->getTimer()};
+  SystemClock clock_;
+  Random random_{1};
+  SigningKey identity_ = SigningKey::generate();
+
+  std::unique_ptr<CoordinatorLink> link(Owner& owner, const rpc::AttachUrl& url) {
+    CoordinatorLink::Waits waits;
+    waits.first = Millis{5};
+    waits.most = Millis{20};
+    return std::make_unique<CoordinatorLink>(io_.provider->getNetwork(), loop_.timer, clock_, random_,
+                                             static_cast<CoordinatorLink::Needs&>(owner), url, waits);
+  }
+
+  Error attach_error(const rpc::AttachUrl& url) {
+    return enrol(loop_, url, identity_)
+        .promise()
+        .then([](Attachment) { return Error{ErrorCode::kInvalid, ""}; },
+              [](kj::Exception&& exception) { return rpc::error_of(exception); })
+        .wait(io_.waitScope);
+  }
+
+ private Q_SLOTS:
+  void initTestCase() { ignore_broken_pipes(); }
+
+  void an_invite_enrols_and_is_not_kept() {
+    FakeCoordinator coordinator(io_);
+    coordinator.invite = "welcome";
+    coordinator.listen();
+    const Attachment attachment = enrol(loop_, coordinator.url(), identity_).promise().wait(io_.waitScope);
+    QCOMPARE(attachment.name, std::string("fake"));
+    QCOMPARE(attachment.host_id, uint64_t(5));
+    QVERIFY(!has(attachment.url, "welcome"));
+    QVERIFY(coordinator.host_key == identity_.public_key());
+    QCOMPARE(coordinator.leaves, 1);  // Nothing that follows is a lost host.
+    // Known now: no invite is needed.
+    QVERIFY(rpc::parse_attach_url(attachment.url).ok());
+    QVERIFY(attach_error(rpc::parse_attach_url(attachment.url).value()).message.empty());
+  }
+
+  void each_failure_to_attach_has_its_sentence() {
+    FakeCoordinator coordinator(io_);
+    coordinator.invite = "welcome";
+    coordinator.listen();
+
+    rpc::AttachUrl url = coordinator.url();
+    url.invite = "yesterday's";
+    Error error = attach_error(url);
+    QCOMPARE(error.code, ErrorCode::kDenied);
+    QVERIFY2(has(error.message, "expired"), error.message.c_str());
+
+    url = coordinator.url();
+    url.pin = rpc::pin_of(rpc::make_certificate().value().der);
+    error = attach_error(url);
+    QCOMPARE(error.code, ErrorCode::kDenied);
+    QVERIFY2(has(error.message, "wrong pin"), error.message.c_str());
+    QCOMPARE(coordinator.logins, 1);  // Nothing was said to the stranger.
+
+    coordinator.protocol = 99;
+    error = attach_error(coordinator.url());
+    QCOMPARE(error.code, ErrorCode::kUnsupported);
+    QVERIFY2(has(error.message, "99"), error.message.c_str());
+    coordinator.protocol = rpc::PROTOCOL_VERSION;
+
+    coordinator.refusal = {ErrorCode::kDenied, "this host is banned"};
+    error = attach_error(coordinator.url());
+    QVERIFY2(has(error.message, "this host is banned"), error.message.c_str());
+
+    coordinator.drop_everyone();
+    error = attach_error(coordinator.url());
+    QCOMPARE(error.code, ErrorCode::kUnavailable);
+    QVERIFY2(has(error.message, "nothing listens"), error.message.c_str());
+  }
+
+  void reports_at_login_and_at_each_change_and_shows_life() {
+    FakeCoordinator coordinator(io_);
+    coordinator.knows_everyone = true;
+    coordinator.listen();
+    Owner owner(coordinator);
+    auto link = this->link(owner, coordinator.url());
+    coordinator.wait_until([&] { return coordinator.reports.size() == 1; });
+    QVERIFY(link->state() == State::kConnected);
+    QCOMPARE(link->coordinator_name(), std::string("fake"));
+    QCOMPARE(link->host_id(), uint64_t(5));
+    QVERIFY(owner.slot_->session != nullptr);
+    QCOMPARE(coordinator.host_name, host_name());
+    link->devices_changed();
+    link->devices_changed();  // One report will do for both.
+    coordinator.wait_until([&] { return coordinator.reports.size() == 2; });
+    QCOMPARE(coordinator.reports[1][0].id, std::string("device 2"));
+    coordinator.wait_until([&] { return coordinator.pings >= 2; });
+    QCOMPARE(coordinator.reports.size(), size_t(2));
+
+    link->leave("done").wait(io_.waitScope);
+    QCOMPARE(coordinator.leaves, 1);
+  }
+
+  void comes_back_after_a_loss() {
+    FakeCoordinator coordinator(io_);
+    coordinator.knows_everyone = true;
+    coordinator.listen();
+    Owner owner(coordinator);
+    auto link = this->link(owner, coordinator.url());
+    for (int times = 1; times <= 3; ++times) {
+      coordinator.wait_until([&] { return link->state() == State::kConnected; });
+      coordinator.drop_everyone();
+      coordinator.wait_until([&] { return link->state() == State::kWaiting; });
+      QVERIFY(!link->reason().empty());
+      QVERIFY(owner.slot_->session == nullptr);
+      QVERIFY(link->retry_in() <= Millis{20});
+      coordinator.listen();
+    }
+    coordinator.wait_until([&] { return link->state() == State::kConnected; });
+    QVERIFY(link->reason().empty());
+  }
+
+  void a_refusal_is_shown_and_retried_slowly() {
+    FakeCoordinator coordinator(io_);
+    coordinator.refusal = {ErrorCode::kDenied, "this host is banned"};
+    coordinator.listen();
+    Owner owner(coordinator);
+    auto link = this->link(owner, coordinator.url());
+    coordinator.wait_until([&] { return link->state() == State::kRefused; });
+    QCOMPARE(link->reason(), std::string("this host is banned"));
+    QVERIFY(link->retry_in() > Millis{10'000});
+    link->leave("").wait(io_.waitScope);
+    QCOMPARE(coordinator.leaves, 0);
+  }
+
+  void leaving_while_it_waits_ends_at_once() {
+    FakeCoordinator coordinator(io_);
+    coordinator.listen();
+    const rpc::AttachUrl url = coordinator.url();
+    coordinator.drop_everyone();
+    Owner owner(coordinator);
+    auto link = this->link(owner, url);
+    coordinator.wait_until([&] { return link->state() == State::kWaiting; });
+    link->leave("").wait(io_.waitScope);
+  }
+
+  void failures_are_the_networks_or_the_coordinators() {
+    const auto refused = [](ErrorCode code) {
+      kj::Maybe<kj::Exception> thrown =
+          kj::runCatchingExceptions([&] { rpc::throw_error({code, "so"}); });
+      return login_failure_of(KJ_ASSERT_NONNULL(thrown)).refused;
+    };
+    QVERIFY(refused(ErrorCode::kDenied) && refused(ErrorCode::kUnsupported) && refused(ErrorCode::kInvalid));
+    QVERIFY(!refused(ErrorCode::kUnavailable) && !refused(ErrorCode::kTimeout) &&
+            !refused(ErrorCode::kNotFound));
+  }
+};
+
+QTEST_GUILESS_MAIN(CoordinatorLinkTest)
+#include "coordinator_link_test.moc"
