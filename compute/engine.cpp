@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 #include <tuple>
 
 #include "base/check.h"
@@ -181,21 +182,24 @@ PlannedView DeviceStage::view(const Value& value, Buffer* buffer) const {
   return planned;
 }
 
-// What all buffers of the stage together take, before any is made.
+// What all buffers of the stage together take, before any is made; the largest number when it is more.
 int64_t total_bytes(std::span<const Fragment> fragments, const BufferPlan& plan, const Dims& dims) {
   int64_t total = dims.rows * 12;  // Row information and picked rows.
+  const auto add = [&total](int64_t bytes) {
+    if (__builtin_add_overflow(total, bytes, &total)) total = std::numeric_limits<int64_t>::max();
+  };
   std::map<std::tuple<uint64_t, uint32_t, uint64_t>, int64_t> tables;
   for (const Fragment& fragment : fragments) {
     for (const Value& value : fragment.graph.values) {
-      if (value.kind == ValueKind::kWeight || value.kind == ValueKind::kState) total += bytes_of(value, dims);
+      if (value.kind == ValueKind::kWeight || value.kind == ValueKind::kState) add(bytes_of(value, dims));
       if (value.kind == ValueKind::kRopeTable) {
         tables[{std::bit_cast<uint64_t>(value.rope.theta), value.rope.rotary,
                 std::bit_cast<uint64_t>(value.rope.linear_factor)}] = bytes_of(value, dims);
       }
     }
   }
-  for (const auto& [key, bytes] : tables) total += bytes;
-  for (const int64_t bytes : plan.slot_bytes) total += bytes;
+  for (const auto& [key, bytes] : tables) add(bytes);
+  for (const int64_t bytes : plan.slot_bytes) add(bytes);
   return total;
 }
 

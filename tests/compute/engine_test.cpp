@@ -4,10 +4,12 @@
 
 #include <QtTest>
 
+#include <limits>
 #include <numeric>
 
 #include "compute/backends/cpu/cpu_backend.h"
 #include "compute/compute.h"
+#include "compute/graph/limits.h"
 #include "compute/sample_model.h"
 
 using namespace shoal;
@@ -124,6 +126,7 @@ class EngineTest : public QObject {
   void going_back_replaces_what_was_written();
   void a_stage_refuses_bad_steps();
   void a_stage_refuses_bad_fragments();
+  void a_stage_larger_than_any_number_is_refused();
   void a_stage_that_does_not_fit_says_how_large_it_is();
   void a_failed_step_leaves_the_stage_usable();
   void devices_are_found_by_selector();
@@ -348,6 +351,31 @@ void EngineTest::a_stage_refuses_bad_fragments() {
   QVERIFY(refuses(good, "context", {.context = (1 << 20) + 1}));
   QVERIFY(refuses(good, "sequences", {.sequences = 0}));
   QVERIFY(refuses(good, "rows_max", {.rows_max = 65537}));
+}
+
+// A graph whose caches, each within its limits, together take more than an int64_t counts.
+Fragment fragment_of_many_caches() {
+  Graph graph;
+  const int64_t width = limits::kWidthMax;
+  graph.values.push_back({.kind = ValueKind::kInput, .shape = {kRows, width}});
+  for (ValueId state = 1; state <= 64; ++state) {
+    graph.values.push_back({.kind = ValueKind::kState, .shape = {kSequences, kContext, width}});
+    graph.ops.push_back({.kind = OpKind::kCacheAppend, .inputs = {0, state}, .output = state});
+  }
+  graph.output = static_cast<ValueId>(graph.values.size());
+  graph.values.push_back({.shape = {kRows, width}});
+  graph.ops.push_back({.kind = OpKind::kAdd, .inputs = {0, 0}, .output = graph.output});
+  return {std::move(graph), {}};
+}
+
+void EngineTest::a_stage_larger_than_any_number_is_refused() {
+  auto device = open_cpu(1);
+  const std::vector<Fragment> fragments = {fragment_of_many_caches()};
+  const auto result = Stage::open(*device, fragments, {.context = 1 << 20, .sequences = 65536});
+  QVERIFY(!result.ok());
+  QVERIFY2(result.error().code == ErrorCode::kNoSpace, result.error().message.c_str());
+  const std::string most = std::to_string(std::numeric_limits<int64_t>::max());
+  QVERIFY2(result.error().message.find(most) != std::string::npos, result.error().message.c_str());
 }
 
 void EngineTest::a_stage_that_does_not_fit_says_how_large_it_is() {
