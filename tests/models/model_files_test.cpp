@@ -5,7 +5,6 @@
 #include <QtTest>
 
 #include <algorithm>
-#include <fstream>
 
 #include "base/files.h"
 #include "compute/models/gguf.h"

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 
 #include "base/files.h"
 #include "compute/models/json_text.h"
@@ -18,6 +17,7 @@
 #include "tests/models/float64_llama.h"
 #include "tests/models/model_maker.h"
 #include "tests/models/refused.h"
+#include "tests/support/shared_data.h"
 
 using namespace shoal;
 using namespace shoal::compute;

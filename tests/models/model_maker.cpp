@@ -1,9 +1,7 @@
 #include "tests/models/model_maker.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <fstream>
-#include <functional>
 #include <map>
 
 #include "base/check.h"
@@ -271,20 +269,6 @@ void write_tiny_folder(const std::filesystem::path& folder, const TinyModel& m,
       (config_extra.empty() ? "" : "," + config_extra) + "}";
   write_file(folder / "config.json", as_bytes(config));
   write_file(folder / "model.safetensors", safetensors_bytes(tiny_tensors(m, kNames)));
-}
-
-std::optional<std::filesystem::path> shared_data() {
-  std::vector<std::filesystem::path> places;
-  if (const char* named = std::getenv("SHOAL_SHARED_DATA"); named != nullptr)
-    places.emplace_back(named);
-  const std::filesystem::path source(SHOAL_SOURCE_DIR);
-  places.push_back(source / ".." / "shared" / "data");
-  places.push_back(source / ".." / ".." / "shared" / "data");
-  for (const auto& place : places) {
-    std::error_code ignored;
-    if (std::filesystem::exists(place / "stories260K", ignored)) return place;
-  }
-  return {};
 }
 
 }  // namespace shoal::compute

@@ -71,7 +71,4 @@ GgufMaker tiny_gguf(const TinyModel& model);
 void write_tiny_folder(const std::filesystem::path& folder, const TinyModel& model,
                        const std::string& config_extra = {});
 
-// ../shared/data, or nothing where it is absent.
-std::optional<std::filesystem::path> shared_data();
-
 }  // namespace shoal::compute

@@ -216,13 +216,4 @@ QByteArray Fleet::logs() const {
   return all;
 }
 
-QString shared_data() {
-  const QString given = qEnvironmentVariable("SHOAL_SHARED_DATA");
-  for (const QString& path : {given, QString(SHOAL_SOURCE_DIR "/../shared/data"),
-                              QString(SHOAL_SOURCE_DIR "/../../shared/data")}) {
-    if (!path.isEmpty() && QFile::exists(path + "/README.md")) return path;
-  }
-  return {};
-}
-
 QString demo_model() { return SHOAL_SOURCE_DIR "/models/demo/shoal-demo-q8_0.gguf"; }

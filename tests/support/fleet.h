@@ -96,6 +96,4 @@ class Fleet {
   std::map<QString, std::unique_ptr<FleetHost>> hosts_;
 };
 
-// ../shared/data where it is laid beside the checkout; else empty.
-QString shared_data();
-QString demo_model();
+QString demo_model();  // The one of the repository.

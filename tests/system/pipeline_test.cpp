@@ -6,6 +6,7 @@
 #include <QtTest>
 
 #include "tests/support/fleet.h"
+#include "tests/support/shared_data.h"
 
 class PipelineTest : public QObject {
   Q_OBJECT
@@ -29,8 +30,9 @@ class PipelineTest : public QObject {
 
  private Q_SLOTS:
   void initTestCase() {
-    model_ = shared_data().isEmpty() ? demo_model()
-                                     : shared_data() + "/stories260K/stories260K-f32.gguf";
+    const auto data = shoal::shared_data();
+    model_ = data ? QString::fromStdString((*data / "stories260K/stories260K-f32.gguf").string())
+                  : demo_model();
     fleet_ = std::make_unique<Fleet>();
     QCOMPARE(fleet_->start_coordinator(), QString());
     QCOMPARE(fleet_->publish(model_, "m"), QString());

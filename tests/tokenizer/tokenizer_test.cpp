@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 
 #include <cctype>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -21,21 +20,13 @@
 #include "base/random.h"
 #include "compute/tokenizer/split.h"
 #include "compute/tokenizer/unicode.h"
+#include "tests/support/shared_data.h"
 
 namespace shoal {
 namespace {
 
 using nlohmann::json;
 using Ids = std::vector<int32_t>;
-
-std::optional<std::filesystem::path> shared_data() {
-  if (const char* folder = std::getenv("SHOAL_SHARED_DATA")) return folder;
-  for (const char* place : {"/../shared/data", "/../../shared/data"}) {
-    const std::filesystem::path folder = std::string(SHOAL_SOURCE_DIR) + place;
-    if (std::filesystem::exists(folder / "stories260K")) return folder;
-  }
-  return std::nullopt;
-}
 
 std::string file_text(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
