@@ -12,6 +12,9 @@ constexpr int64_t kBytesMax = int64_t{1} << 50;
 constexpr int64_t kSealedBytesMax = int64_t{16} << 30;
 constexpr int64_t kFragmentsMax = 1024;
 constexpr int64_t kSideMax = 1 << 20;  // Width, vocabulary and context.
+constexpr int64_t kStateBytesMax = int64_t{1} << 30;  // Of one position.
+// What the planner adds up for a stage, the caches of a whole context included, stays a number.
+static_assert(kFragmentsMax * (kBytesMax + kStateBytesMax * kSideMax) <= int64_t{1} << 61);
 constexpr size_t kNameBytesMax = 256;
 constexpr size_t kEosMax = 64;
 
@@ -79,7 +82,7 @@ Result<ManifestShard> shard_of(const Json& json, size_t index, size_t count) {
   shard.cost.weights = Bytes{weights};
   SHOAL_TRY_ASSIGN(flops, integer_of(json, "flops_per_row", 0, kBytesMax, where));
   shard.cost.flops_per_row = Flops{flops};
-  SHOAL_TRY_ASSIGN(state, integer_of(json, "state_bytes_per_position", 0, kBytesMax, where));
+  SHOAL_TRY_ASSIGN(state, integer_of(json, "state_bytes_per_position", 0, kStateBytesMax, where));
   shard.cost.state_per_position = Bytes{state};
   SHOAL_TRY_ASSIGN(workspace, integer_of(json, "workspace_bytes_per_row", 0, kBytesMax, where));
   shard.cost.workspace_per_row = Bytes{workspace};

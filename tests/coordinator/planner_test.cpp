@@ -348,6 +348,8 @@ void PlannerTest::manifests_are_read_as_hostile_input() {
   QVERIFY(refuses("\"index\":1", "\"index\":2", "index"));
   QVERIFY(refuses("\"kind\":\"head\"", "\"kind\":\"block\"", "kind"));
   QVERIFY(refuses("\"weight_bytes\":1000000", "\"weight_bytes\":-1", "weight_bytes"));
+  QVERIFY(refuses("\"state_bytes_per_position\":100", "\"state_bytes_per_position\":1073741825",
+                  "state_bytes_per_position"));
   QVERIFY(refuses("{", "[", "JSON"));
   QVERIFY(!read_model_manifest(good.substr(0, good.size() / 2)).ok());
   QVERIFY(!read_model_manifest("").ok());
