@@ -4,16 +4,12 @@
 
 #include "client/device_wire.h"
 #include "schema/limits.h"
+#include "schema/require.h"
 
 namespace shoal::client {
 namespace {
 
 constexpr size_t kUrlBytesMax = 4096;
-
-std::string text_of(capnp::Text::Reader text, size_t bytes_max, const char* field) {
-  rpc::require_at_most(text.size(), bytes_max, field);
-  return std::string(text.cStr(), text.size());
-}
 
 }  // namespace
 
@@ -26,7 +22,7 @@ kj::Promise<void> AgentServer::snapshot(SnapshotContext context) {
 
 kj::Promise<void> AgentServer::benchmark(BenchmarkContext context) {
   context.allowCancellation();
-  return agent_.measure(text_of(context.getParams().getDeviceId(), limits::kNameBytesMax, "deviceId"))
+  return agent_.measure(rpc::text_of(context.getParams().getDeviceId(), limits::kNameBytesMax, "deviceId"))
       .promise()
       .then([context](Measurement measured) mutable {
         write_benchmark(measured.benchmark, context.getResults().initReport());
@@ -41,7 +37,7 @@ kj::Promise<void> AgentServer::stop(StopContext) {
 
 kj::Promise<void> AgentServer::attach(AttachContext context) {
   context.allowCancellation();
-  return agent_.attach(text_of(context.getParams().getUrl(), kUrlBytesMax, "url"))
+  return agent_.attach(rpc::text_of(context.getParams().getUrl(), kUrlBytesMax, "url"))
       .promise()
       .then([this, context](uint32_t index) mutable {
         capnp::MallocMessageBuilder message;
@@ -53,7 +49,7 @@ kj::Promise<void> AgentServer::attach(AttachContext context) {
 
 kj::Promise<void> AgentServer::detach(DetachContext context) {
   context.allowCancellation();
-  return agent_.detach(text_of(context.getParams().getUrl(), kUrlBytesMax, "url"))
+  return agent_.detach(rpc::text_of(context.getParams().getUrl(), kUrlBytesMax, "url"))
       .promise()
       .then([context](int count) mutable { context.getResults().setCount(static_cast<uint32_t>(count)); });
 }

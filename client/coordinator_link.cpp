@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "schema/limits.h"
 #include "schema/login.h"
+#include "schema/require.h"
 
 namespace shoal::client {
 namespace {
@@ -13,12 +14,6 @@ constexpr kj::Duration kLeaveMax = 1 * kj::SECONDS;
 constexpr uint32_t kPingMsMin = 100, kPingMsMax = 60'000;
 
 std::string where(const rpc::AttachUrl& url) { return url.host + ":" + std::to_string(url.port); }
-
-// A peer's text, as long as it may be.
-std::string text_of(capnp::Text::Reader text, size_t bytes_max, const char* field) {
-  rpc::require_at_most(text.size(), bytes_max, field);
-  return std::string(text.cStr(), text.size());
-}
 
 }  // namespace
 
@@ -76,7 +71,7 @@ rpc::Task<LoggedIn> log_in(kj::Network& network, kj::Timer& timer, rpc::AttachUr
   request.setHost(kj::mv(host));
   kj::Promise<capnp::Response<rpc::Coordinator::LoginResults>> asked = request.send();
   auto answer = co_await timer.timeoutAfter(kLoginMax, kj::mv(asked));
-  std::string name = text_of(greeting.getName(), limits::kNameBytesMax, "hello.name");
+  std::string name = rpc::text_of(greeting.getName(), limits::kNameBytesMax, "hello.name");
   co_return LoggedIn{kj::mv(connection), answer.getSession(), std::move(name), answer.getHostId(),
                      answer.getTrusted()};
 }

@@ -4,18 +4,12 @@
 
 #include "base/log.h"
 #include "schema/limits.h"
-#include "schema/transport.h"
+#include "schema/require.h"
 
 namespace shoal::client {
 namespace {
 
 constexpr uint32_t kSilenceMsMin = 1'000, kSilenceMsMax = 86'400'000, kSilenceMsDefault = 600'000;
-
-template <class T>
-T or_throw(Result<T> result) {
-  if (!result.ok()) rpc::throw_error(result.error());
-  return std::move(result).value();
-}
 
 [[noreturn]] void refuse(std::string why) { rpc::throw_error({ErrorCode::kInvalid, std::move(why)}); }
 
@@ -164,7 +158,7 @@ rpc::Task<rpc::Stage::Client> HostServer::load(rpc::Worker::Client worker, OpenS
   auto opened = co_await open.send();
   rpc::StageLoader::Client loader = opened.getLoader();
   for (uint32_t index = 0; index < wanted.size(); ++index) {
-    const InputFile file = or_throw(cache_.read(wanted[index].digest));
+    const InputFile file = rpc::require(cache_.read(wanted[index].digest));
     uint64_t done = 0;
     while (done < wanted[index].size) {
       const auto size =
@@ -172,7 +166,7 @@ rpc::Task<rpc::Stage::Client> HostServer::load(rpc::Worker::Client worker, OpenS
       auto request = loader.writeRequest(capnp::MessageSize{size / sizeof(capnp::word) + 16, 0});
       request.setShard(index);
       auto bytes = request.initBytes(static_cast<uint32_t>(size));
-      const size_t count = or_throw(file.read_at(
+      const size_t count = rpc::require(file.read_at(
           done, std::span(reinterpret_cast<std::byte*>(bytes.begin()), bytes.size())));
       if (count != size) {
         cache_.discard(wanted[index].digest);
@@ -193,7 +187,7 @@ rpc::Task<void> HostServer::open_stage(OpenStageContext context) {
   rpc::require_at_most(lease.getModel().size(), limits::kNameBytesMax, "lease.model");
   const std::vector<ShardFetcher::Wanted> wanted = read_shards(lease.getSpec().getShards());
   const std::string device_id(lease.getDeviceId().cStr(), lease.getDeviceId().size());
-  rpc::Worker::Client worker = or_throw(needs_.worker_of(device_id));
+  rpc::Worker::Client worker = rpc::require(needs_.worker_of(device_id));
   log_info("host", "stage_asked",
            {{"lease", lease.getLeaseId()}, {"device", device_id}, {"shards", wanted.size()}});
 

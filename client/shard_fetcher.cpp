@@ -4,8 +4,8 @@
 
 #include "base/log.h"
 #include "schema/limits.h"
+#include "schema/require.h"
 #include "schema/task.h"
-#include "schema/transport.h"
 
 namespace shoal::client {
 namespace {
@@ -13,12 +13,6 @@ namespace {
 constexpr size_t kChunksInFlight = 4;
 
 using ReadResponse = capnp::Response<rpc::HostSession::ReadShardResults>;
-
-template <class T>
-T or_throw(Result<T> result) {
-  if (!result.ok()) rpc::throw_error(result.error());
-  if constexpr (!std::is_void_v<T>) return std::move(result).value();
-}
 
 kj::Promise<ReadResponse> ask(rpc::HostSession::Client& session, const Digest& digest, uint64_t offset,
                               uint32_t length) {
@@ -55,8 +49,8 @@ kj::Promise<void> ShardFetcher::breathe() { return timer_.afterDelay(0 * kj::NAN
 // False: what arrived was not the shard, and nothing of it was kept.
 rpc::Task<bool> ShardFetcher::download(rpc::HostSession::Client session, Wanted wanted,
                                        uint64_t& progress) {
-  ModelCache::Download download = or_throw(cache_.download(wanted.digest, wanted.size));
-  while (!or_throw(download.catch_up())) co_await breathe();
+  ModelCache::Download download = rpc::require(cache_.download(wanted.digest, wanted.size));
+  while (!rpc::require(download.catch_up())) co_await breathe();
   progress = download.have();
 
   struct Chunk {
@@ -80,7 +74,7 @@ rpc::Task<bool> ShardFetcher::download(rpc::HostSession::Client session, Wanted 
                         "the coordinator sent " + std::to_string(answer.getBytes().size()) + " instead of " +
                             std::to_string(chunk.length) + " bytes of shard " + wanted.digest.hex()});
     }
-    or_throw(download.append(rpc::bytes_of(answer.getBytes())));
+    rpc::require(download.append(rpc::bytes_of(answer.getBytes())));
     progress = download.have();
   }
   const Result<void> finished = download.finish();

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/secrets.h"
 #include "client/device_wire.h"
+#include "schema/require.h"
 
 namespace shoal::client {
 namespace {
@@ -22,12 +23,6 @@ std::string seconds_text(kj::Duration duration) {
 kj::Own<kj::UnixEventPort::FdObserver> observe_exit(Loop loop, const ChildProcess& child) {
   return kj::heap<kj::UnixEventPort::FdObserver>(loop.io.unixEventPort, child.pidfd(),
                                                  kj::UnixEventPort::FdObserver::OBSERVE_READ);
-}
-
-template <class T>
-T or_throw(Result<T> result) {
-  if (!result.ok()) rpc::throw_error(result.error());
-  return std::move(result).value();
 }
 
 kj::Own<kj::AsyncIoStream> stream_of(Loop loop, OwnedFd fd) {
@@ -111,12 +106,12 @@ rpc::Task<void> WorkerProcess::keep_alive() {
 }
 
 rpc::Task<std::string> WorkerProcess::live_once() {
-  auto [ours, theirs] = or_throw(make_socket_pair());
+  auto [ours, theirs] = rpc::require(make_socket_pair());
   ChildOptions child;
   child.argv = options_.argv;
   child.argv.insert(child.argv.end(), {"--rpc-fd", std::to_string(kChildChannelFd)});
   child.channel = std::move(theirs);
-  child_ = or_throw(ChildProcess::spawn(std::move(child)));
+  child_ = rpc::require(ChildProcess::spawn(std::move(child)));
   exit_observer_ = observe_exit(loop_, *child_);
   connection_ = kj::heap<rpc::Connection>(stream_of(loop_, std::move(ours)), /*is_server=*/false, nullptr);
   auto client = connection_->bootstrap().castAs<rpc::Worker>();
@@ -189,11 +184,11 @@ kj::Promise<void> WorkerProcess::stop() {
 }
 
 rpc::Task<std::vector<DeviceFacts>> list_devices(Loop loop, std::string program) {
-  auto [ours, theirs] = or_throw(make_socket_pair());
+  auto [ours, theirs] = rpc::require(make_socket_pair());
   ChildOptions options;
   options.argv = {program, "--list"};
   options.stdout_fd = theirs.get();
-  ChildProcess child = or_throw(ChildProcess::spawn(std::move(options)));
+  ChildProcess child = rpc::require(ChildProcess::spawn(std::move(options)));
   theirs.reset();
   auto stream = stream_of(loop, std::move(ours));
   kj::Promise<kj::String> answer = stream->readAllText(kListBytesMax);
