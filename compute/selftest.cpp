@@ -1,4 +1,3 @@
-#include <cstdio>
 
 #include "base/check.h"
 #include "compute/compute.h"

@@ -2,8 +2,6 @@
 // norm before each part, grouped-query attention with rotary positions, SwiGLU, no biases.
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 
 #include "compute/models/graph_builder.h"
 

@@ -1,7 +1,6 @@
 #include "compute/models/weights.h"
 
 #include <bit>
-#include <limits>
 
 namespace shoal::compute {
 namespace {

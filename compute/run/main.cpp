@@ -4,9 +4,7 @@
 #include <CLI/CLI.hpp>
 
 #include <cstdio>
-#include <fstream>
 #include <iostream>
-#include <thread>
 
 #include "base/cli.h"
 #include "base/files.h"
