@@ -47,8 +47,9 @@ endfunction()
 #            [RESOURCES ...] [ALONE]): one Qt Test program, run by ctest.
 #
 # The tests' own tempers: no screen, no user folders, a fixed locale, software Vulkan. Tests find
-# programs under SHOAL_BIN_DIR, the sources under SHOAL_SOURCE_DIR, Tests that name a common RESOURCES word never
-# run at the same time; ALONE runs with no other test (it measures time, or needs all processors).
+# programs under SHOAL_BIN_DIR, the sources under SHOAL_SOURCE_DIR. Tests that name a common RESOURCES
+# word never run at the same time; ALONE runs with no other test (it measures time, or needs all
+# processors).
 function(shoal_test name)
   cmake_parse_arguments(ARG "ALONE" "TIMEOUT" "SOURCES;DEPENDS;LINKS;LABELS;ARGS;RESOURCES" ${ARGN})
   if(NOT ARG_TIMEOUT)
