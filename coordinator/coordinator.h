@@ -1,6 +1,6 @@
 #pragma once
-// The door: a coordinator on a data folder, a timer, a clock and a seed. Opens no socket: main() and the
-// tests bring the streams.
+// The door: a coordinator on a data folder, a timer, a clock and a seed. Opens no socket: main()
+// and the tests bring the streams.
 
 #include <capnp/capability.h>
 #include <kj/async.h>

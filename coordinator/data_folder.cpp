@@ -31,7 +31,8 @@ Result<rpc::Certificate> load_certificate(const std::filesystem::path& folder) {
 
 Result<void> write_certificate(const std::filesystem::path& folder) {
   SHOAL_TRY_ASSIGN(certificate, rpc::make_certificate());
-  SHOAL_TRY(write_file_durably(folder / "certificate.key", as_bytes(certificate.private_key_pem), 0600));
+  SHOAL_TRY(
+      write_file_durably(folder / "certificate.key", as_bytes(certificate.private_key_pem), 0600));
   return write_file_durably(folder / "certificate.der", certificate.der);
 }
 
@@ -57,13 +58,15 @@ Result<std::filesystem::path> default_data_folder() {
   return folders.state / "coordinator";
 }
 
-Result<DataFolder> make_data_folder(const std::filesystem::path& path, std::string_view passphrase) {
+Result<DataFolder> make_data_folder(const std::filesystem::path& path,
+                                    std::string_view passphrase) {
   SHOAL_TRY(make_folder(path));
   SHOAL_TRY_ASSIGN(store, Store::open(path));
   SettingTable facts(*store);
   SHOAL_TRY_ASSIGN(initialised, facts.get(kInitialised));
   if (initialised) {
-    return Error{ErrorCode::kExists, path.string() + " holds a coordinator already; nothing was changed"};
+    return Error{ErrorCode::kExists,
+                 path.string() + " holds a coordinator already; nothing was changed"};
   }
   if (!is_there(path / "coordinator.toml")) {
     const std::string text = Settings(coordinator_setting_table()).document();
@@ -77,9 +80,11 @@ Result<DataFolder> make_data_folder(const std::filesystem::path& path, std::stri
   return read_folder(path, passphrase, std::move(store));
 }
 
-Result<DataFolder> open_data_folder(const std::filesystem::path& path, std::string_view passphrase) {
-  const Error none{ErrorCode::kNotFound, path.string() + " holds no coordinator: make one with shoalctl --data " +
-                                             path.string() + " init"};
+Result<DataFolder> open_data_folder(const std::filesystem::path& path,
+                                    std::string_view passphrase) {
+  const Error none{ErrorCode::kNotFound,
+                   path.string() + " holds no coordinator: make one with shoalctl --data " +
+                       path.string() + " init"};
   // Looked for first, so that a wrong --data does not litter somebody's folder.
   if (!is_there(path / "store.sqlite")) return none;
   SHOAL_TRY_ASSIGN(store, Store::open(path));
@@ -90,7 +95,8 @@ Result<DataFolder> open_data_folder(const std::filesystem::path& path, std::stri
 
 Digest invite_digest(std::string_view invite) { return digest_of(as_bytes(invite)); }
 
-Result<std::string> make_invite(Store& store, const Clock& clock, Millis lifetime, int64_t uses_max) {
+Result<std::string> make_invite(Store& store, const Clock& clock, Millis lifetime,
+                                int64_t uses_max) {
   std::byte secret[kInviteBytes];
   fill_secret(secret);
   std::string invite = base64url_encode(secret);

@@ -1,4 +1,5 @@
-// shoal-coordinator: reads the options, opens the data folder, and joins the coordinator to its sockets.
+// shoal-coordinator: reads the options, opens the data folder, and joins the coordinator to its
+// sockets.
 
 #include <kj/async-unix.h>
 
@@ -37,15 +38,16 @@ Result<void> serve(const std::filesystem::path& data, const std::string& listen,
   SHOAL_TRY_ASSIGN(coordinator, Coordinator::open(std::move(folder), timer, clock, random));
 
   const CoordinatorSettings& settings = coordinator->settings();
-  const auto hosts = rpc::listen_tls(network, timer, settings.listen_host, settings.listen_port,
-                                     coordinator->certificate(),
-                                     [&](rpc::Peer peer) { return coordinator->host_door(kj::mv(peer)); })
-                         .wait(io.waitScope);
+  const auto hosts =
+      rpc::listen_tls(network, timer, settings.listen_host, settings.listen_port,
+                      coordinator->certificate(),
+                      [&](rpc::Peer peer) { return coordinator->host_door(kj::mv(peer)); })
+          .wait(io.waitScope);
   coordinator->set_port(hosts->port());
   const std::filesystem::path socket = std::filesystem::absolute(data) / "admin.sock";
-  const auto admins = rpc::listen_unix(network, timer, socket.string(),
-                                       [&](rpc::Peer) { return coordinator->admin_door(); })
-                          .wait(io.waitScope);
+  const auto admins = rpc::listen_unix(network, timer, socket.string(), [&](rpc::Peer) {
+                        return coordinator->admin_door();
+                      }).wait(io.waitScope);
   const std::filesystem::path address = data / "address";
   SHOAL_TRY(write_file_durably(
       address, as_bytes(settings.listen_host + ":" + std::to_string(hosts->port()) + "\n")));
@@ -57,16 +59,20 @@ Result<void> serve(const std::filesystem::path& data, const std::string& listen,
     std::printf("%s\n", url.c_str());
   }
   std::fflush(stdout);
-  log_info("coordinator", "listening", {{"address", settings.listen_host}, {"port", hosts->port()}});
+  log_info("coordinator", "listening",
+           {{"address", settings.listen_host}, {"port", hosts->port()}});
 
   const auto told_to_stop = [&] {
-    return io.unixEventPort.onSignal(SIGTERM).exclusiveJoin(io.unixEventPort.onSignal(SIGINT)).ignoreResult();
+    return io.unixEventPort.onSignal(SIGTERM)
+        .exclusiveJoin(io.unixEventPort.onSignal(SIGINT))
+        .ignoreResult();
   };
   told_to_stop().wait(io.waitScope);
   log_info("coordinator", "stopping");
   coordinator->drain().exclusiveJoin(told_to_stop()).wait(io.waitScope);  // Told twice: at once.
-  std::error_code ignored;  // It only helps people and scripts.
+  std::error_code ignored;  // They only help people and scripts.
   std::filesystem::remove(address, ignored);
+  std::filesystem::remove(socket, ignored);
   return {};
 }
 
@@ -75,7 +81,8 @@ Result<void> serve(const std::filesystem::path& data, const std::string& listen,
 
 int main(int argc, char** argv) {
   using namespace shoal;
-  CommandLine line("shoal-coordinator", "Shoal's coordinator: lends out work to volunteers' machines.");
+  CommandLine line("shoal-coordinator",
+                   "Shoal's coordinator: lends out work to volunteers' machines.");
   std::string data, listen;
   line.app().add_option("--data", data, "The data folder (shoalctl init makes it)");
   line.app().add_option("--listen", listen, "HOST:PORT to listen on, instead of the settings'");

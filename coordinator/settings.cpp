@@ -12,25 +12,32 @@ std::span<const SettingSpec> coordinator_setting_table() {
       {"listen.host", std::string("0.0.0.0"), "The address to listen on for hosts."},
       {"listen.port", int64_t{7410}, "The port to listen on; 0 takes any free one.", 0, 65535},
       {"listen.public_host", std::string(),
-       "The name or address that attach URLs carry, if hosts reach this machine by another one than\n"
+       "The name or address that attach URLs carry, if hosts reach this machine by another one "
+       "than\n"
        "it listens on."},
       {"hosts.ping_interval_ms", int64_t{2000},
-       "How often a host says that it is alive. Silent for three times as long, it is dropped.", 100, 600'000},
-      {"session.rows_max", int64_t{64}, "Tokens of a prompt that go through a stage in one step.", 1, 1024},
+       "How often a host says that it is alive. Silent for three times as long, it is dropped.",
+       100, 600'000},
+      {"session.rows_max", int64_t{64}, "Tokens of a prompt that go through a stage in one step.",
+       1, 1024},
       {"session.step_timeout_ms", int64_t{2000},
-       "No step of a stage is given up sooner; then the stage moves to another device.", 100, 600'000},
+       "No step of a stage is given up sooner; then the stage moves to another device.", 100,
+       600'000},
       {"session.step_timeout_factor", 8.0,
        "A step may take so many times what the same stage took before.", 1, 1000},
       {"session.first_step_timeout_ms", int64_t{10'000},
        "No step of a stage that has not been measured yet is given up sooner.", 100, 600'000},
       {"session.open_silence_ms", int64_t{30'000},
-       "A device that opens a stage, and for so long neither fetches a shard nor answers, is given up.", 100,
-       3'600'000},
+       "A device that opens a stage, and for so long neither fetches a shard nor answers, is given "
+       "up.",
+       100, 3'600'000},
       {"session.repair_wait_ms", int64_t{20'000},
-       "How long a session waits for a device to appear when none can take a lost stage.", 0, 3'600'000},
+       "How long a session waits for a device to appear when none can take a lost stage.", 0,
+       3'600'000},
       {"session.device_rest_ms", int64_t{2000},
-       "How long a device that failed a session is left alone before the same session tries it again.", 0,
-       600'000},
+       "How long a device that failed a session is left alone before the same session tries it "
+       "again.",
+       0, 600'000},
       {"session.device_failures_max", int64_t{5},
        "After so many failures a session does not try a device again.", 1, 1000},
       {"session.kept_memory_bytes_max", int64_t{64} << 20,
@@ -67,7 +74,8 @@ CoordinatorSettings coordinator_settings(const Settings& settings) {
 }
 
 Result<CoordinatorSettings> load_coordinator_settings(const std::filesystem::path& folder) {
-  SHOAL_TRY_ASSIGN(settings, Settings::load(coordinator_setting_table(), folder / "coordinator.toml"));
+  SHOAL_TRY_ASSIGN(settings,
+                   Settings::load(coordinator_setting_table(), folder / "coordinator.toml"));
   return coordinator_settings(settings);
 }
 
@@ -81,7 +89,8 @@ Result<void> set_listen(CoordinatorSettings& settings, std::string_view text) {
   if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
   uint16_t number = 0;
   const auto read = std::from_chars(port.data(), port.data() + port.size(), number);
-  if (host.empty() || port.empty() || read.ec != std::errc() || read.ptr != port.data() + port.size()) {
+  if (host.empty() || port.empty() || read.ec != std::errc() ||
+      read.ptr != port.data() + port.size()) {
     return wrong;
   }
   settings.listen_host = host;

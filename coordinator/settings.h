@@ -1,5 +1,6 @@
 #pragma once
-// The coordinator's settings (DATA/coordinator.toml): one table of keys, and what they mean to its parts.
+// The coordinator's settings (DATA/coordinator.toml): one table of keys, and what they mean to its
+// parts.
 
 #include <cstdint>
 #include <filesystem>
@@ -29,7 +30,8 @@ Result<CoordinatorSettings> load_coordinator_settings(const std::filesystem::pat
 // "0.0.0.0:7410", "[::]:7410", "name:0".
 Result<void> set_listen(CoordinatorSettings& settings, std::string_view host_and_port);
 
-// What an attach URL names: the public host, else the address listened on, else this machine's name.
+// What an attach URL names: the public host, else the address listened on, else this machine's
+// name.
 std::string attach_host(const CoordinatorSettings& settings);
 
 }  // namespace shoal

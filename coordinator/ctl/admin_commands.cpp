@@ -50,9 +50,11 @@ Result<void> init(const Context& context, int64_t hours, uint32_t uses) {
       "Made a coordinator in %s.\n\n"
       "1. Start it:              shoal-coordinator --data %s\n"
       "2. Attach machines:       shoal-client attach '%s'\n"
-      "                          (good for %u machines within %lld hours; shoalctl invite makes more)\n"
+      "                          (good for %u machines within %lld hours; shoalctl invite makes "
+      "more)\n"
       "3. Publish a model:       shoalctl --data %s model publish PATH\n"
-      "4. Let it speak:          shoalctl --data %s generate --model NAME --prompt 'Once upon a time'\n\n"
+      "4. Let it speak:          shoalctl --data %s generate --model NAME --prompt 'Once upon a "
+      "time'\n\n"
       "Settings are in %s/coordinator.toml.\n"
       "Keep %s safe: without it the published models cannot be opened.\n",
       data.c_str(), data.c_str(), text.c_str(), uses, static_cast<long long>(hours), data.c_str(),
@@ -100,8 +102,8 @@ Result<void> status(const Context& context) {
     std::printf("hosts     %u connected of %u known, %u devices ready\n", s.getHostsConnected(),
                 s.getHostsKnown(), s.getDevicesReady());
     std::printf("models    %u\n", s.getModels());
-    std::printf("sessions  %u live, %llu tokens ever, %s relayed since start\n", s.getSessionsLive(),
-                static_cast<unsigned long long>(s.getTokensGenerated()),
+    std::printf("sessions  %u live, %llu tokens ever, %s relayed since start\n",
+                s.getSessionsLive(), static_cast<unsigned long long>(s.getTokensGenerated()),
                 show_bytes(s.getRelayedBytes()).c_str());
     return {};
   });
@@ -154,8 +156,8 @@ Result<void> host_list(const Context& context) {
     } else if (rows.empty()) {
       std::printf("No hosts yet: shoalctl invite makes the URL by which they attach.\n");
     } else {
-      print_table({"ID", "HOST", "STANDING", "CONNECTED", "DEVICE", "STATE", "EXACT", "MEMORY", "NAME",
-                   "REASON"},
+      print_table({"ID", "HOST", "STANDING", "CONNECTED", "DEVICE", "STATE", "EXACT", "MEMORY",
+                   "NAME", "REASON"},
                   rows);
     }
     return {};
@@ -195,9 +197,9 @@ Result<void> session_list(const Context& context, uint32_t ended_max) {
       }
       rows.push_back({std::to_string(session.getId()), session.getModel().cStr(),
                       word_of(session.getPrivacy()), session.getState().cStr(),
-                      std::to_string(session.getPromptTokens()), std::to_string(session.getTokens()),
-                      std::to_string(session.getFailovers()), show_time(session.getStartedAtMs()), hosts,
-                      session.getReason().cStr()});
+                      std::to_string(session.getPromptTokens()),
+                      std::to_string(session.getTokens()), std::to_string(session.getFailovers()),
+                      show_time(session.getStartedAtMs()), hosts, session.getReason().cStr()});
       all.push_back({{"id", session.getId()},
                      {"model", session.getModel().cStr()},
                      {"privacy", word_of(session.getPrivacy())},
@@ -232,9 +234,9 @@ Result<void> event_list(const Context& context, uint64_t after, uint32_t count) 
     Json all = Json::array();
     std::vector<std::vector<std::string>> rows;
     for (const auto event : response.getEvents()) {
-      rows.push_back({std::to_string(event.getId()), show_time(event.getAtMs()), event.getKind().cStr(),
-                      number_or_dash(event.getHostId()), number_or_dash(event.getSessionId()),
-                      event.getText().cStr()});
+      rows.push_back({std::to_string(event.getId()), show_time(event.getAtMs()),
+                      event.getKind().cStr(), number_or_dash(event.getHostId()),
+                      number_or_dash(event.getSessionId()), event.getText().cStr()});
       all.push_back({{"id", event.getId()},
                      {"at_ms", event.getAtMs()},
                      {"kind", event.getKind().cStr()},

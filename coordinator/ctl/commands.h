@@ -1,6 +1,6 @@
 #pragma once
-// What shoalctl's commands share: where the data folder is, the line to the running coordinator, and how
-// answers are shown. Each command is one function; main.cpp gives them their options.
+// What shoalctl's commands share: where the data folder is, the line to the running coordinator,
+// and how answers are shown. Each command is one function; main.cpp gives them their options.
 
 #include <kj/async-io.h>
 
@@ -27,15 +27,17 @@ struct Link {
   kj::AsyncIoContext& io;
   rpc::Admin::Client admin;
 };
-// Connects to the coordinator of the data folder and runs `body`; exceptions of either become the error.
-Result<void> with_coordinator(const Context& context, const std::function<Result<void>(Link&)>& body);
+// Connects to the coordinator of the data folder and runs `body`; exceptions of either become the
+// error.
+Result<void> with_coordinator(const Context& context,
+                              const std::function<Result<void>(Link&)>& body);
 
 // A table for people: columns as wide as their widest cell.
 void print_table(const std::vector<std::string>& titles,
                  const std::vector<std::vector<std::string>>& rows);
-void print_json(const Json& json);       // One line.
+void print_json(const Json& json);        // One line.
 std::string printable(std::string text);  // Without what would move the reader's cursor.
-std::string show_time(int64_t wall_ms);  // "-" for 0.
+std::string show_time(int64_t wall_ms);   // "-" for 0.
 std::string show_bytes(uint64_t bytes);
 Json stage_json(rpc::StageInfo::Reader stage);
 std::string stage_text(rpc::StageInfo::Reader stage);

@@ -110,7 +110,8 @@ Result<void> generate(const Context& context, const GenerateOptions& options) {
     sampling.setMinP(options.min_p);
     sampling.setRepetitionPenalty(options.repetition_penalty);
     sampling.setSeed(options.seed);
-    request.setPrivacy(options.privacy == "anchored" ? rpc::Privacy::ANCHORED : rpc::Privacy::PUBLIC);
+    request.setPrivacy(options.privacy == "anchored" ? rpc::Privacy::ANCHORED
+                                                     : rpc::Privacy::PUBLIC);
     request.setStagesMin(options.stages);
     auto cuts = request.initCuts(static_cast<uint>(options.cuts.size()));
     for (uint i = 0; i < cuts.size(); ++i) cuts.set(i, options.cuts[i]);
@@ -131,7 +132,8 @@ Result<void> generate(const Context& context, const GenerateOptions& options) {
     std::fprintf(stderr, "%u tokens, %.1f a second, prefill %u ms, %s relayed, ended by %s\n",
                  summary.getIds().size(), summary.getTokensPerSecond(), summary.getPrefillMs(),
                  show_bytes(summary.getRelayedBytes()).c_str(), summary.getFinishReason().cStr());
-    for (const auto stage : summary.getStages()) std::fprintf(stderr, "  %s\n", stage_text(stage).c_str());
+    for (const auto stage : summary.getStages())
+      std::fprintf(stderr, "  %s\n", stage_text(stage).c_str());
     return {};
   });
 }

@@ -101,11 +101,14 @@ int main(int argc, char** argv) {
   generate.add_option("--repetition-penalty", options.repetition_penalty,
                       "More than 1 makes repetition rarer");
   generate.add_option("--seed", options.seed, "The same seed gives the same text");
-  generate.add_flag("--stream,!--no-stream", options.stream, "Print the text as it comes (default)");
-  generate.add_option("--privacy", options.privacy, "public, or anchored: ends on trusted hosts only")
+  generate.add_flag("--stream,!--no-stream", options.stream,
+                    "Print the text as it comes (default)");
+  generate
+      .add_option("--privacy", options.privacy, "public, or anchored: ends on trusted hosts only")
       ->check(CLI::IsMember({"public", "anchored"}));
   generate.add_option("--stages", options.stages, "Split over at least so many devices");
-  generate.add_option("--cut", options.cuts, "Exactly these stage starts, as 1,3,5")->delimiter(',');
+  generate.add_option("--cut", options.cuts, "Exactly these stage starts, as 1,3,5")
+      ->delimiter(',');
   generate.add_flag("--ignore-eos", options.ignore_eos, "Go on after the model's end of text");
   return line.run(argc, argv);
 }

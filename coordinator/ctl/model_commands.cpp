@@ -51,13 +51,14 @@ Result<Cut> cut(Link& link, const std::filesystem::path& model, const std::files
   }
   SHOAL_TRY_ASSIGN(pipe, make_socket_pair());
   ChildOptions options;
-  options.argv = {program.string(), "cut",   "--model", std::filesystem::absolute(model).string(),
-                  "--out",          out.string(), "--json"};
+  options.argv = {
+      program.string(), "cut",        "--model", std::filesystem::absolute(model).string(),
+      "--out",          out.string(), "--json"};
   options.stdout_fd = pipe.second.get();
   SHOAL_TRY_ASSIGN(child, ChildProcess::spawn(std::move(options)));
   pipe.second.reset();
-  auto stream = link.io.lowLevelProvider->wrapSocketFd(
-      pipe.first.release(), kj::LowLevelAsyncIoProvider::TAKE_OWNERSHIP);
+  auto stream = link.io.lowLevelProvider->wrapSocketFd(pipe.first.release(),
+                                                       kj::LowLevelAsyncIoProvider::TAKE_OWNERSHIP);
   const kj::String text = stream->readAllText(kOutputBytesMax).wait(link.io.waitScope);
   std::optional<ChildExit> exit;
   while (!exit) exit = child.wait(Millis{1000});
@@ -77,8 +78,8 @@ Result<Cut> cut(Link& link, const std::filesystem::path& model, const std::files
     return odd;
   }
   Cut result;
-  result.manifest = json["manifest"].is_string() ? json["manifest"].get<std::string>()
-                                                 : json["manifest"].dump();
+  result.manifest =
+      json["manifest"].is_string() ? json["manifest"].get<std::string>() : json["manifest"].dump();
   for (const auto& key : json["keys"]) {
     if (!key.is_string()) return odd;
     SHOAL_TRY_ASSIGN(bytes, hex_decode(key.get<std::string>()));
@@ -122,7 +123,8 @@ Result<void> model_publish(const Context& context, const std::filesystem::path& 
     }
     SHOAL_TRY_ASSIGN(checked, read_model_manifest(manifest));
     if (checked.shards.size() != parts.keys.size()) {
-      return Error{ErrorCode::kCorrupt, "shoal-run cut answered another number of keys than shards"};
+      return Error{ErrorCode::kCorrupt,
+                   "shoal-run cut answered another number of keys than shards"};
     }
     auto request = link.admin.publishModelRequest();
     request.setManifest(manifest);
@@ -137,8 +139,9 @@ Result<void> model_publish(const Context& context, const std::filesystem::path& 
     if (context.json) {
       print_json(model_json(published));
     } else {
-      std::printf("Published %s: %u shards, %s sealed.\n", printable(published.getName().cStr()).c_str(),
-                  published.getFragments(), show_bytes(published.getSealedBytes()).c_str());
+      std::printf("Published %s: %u shards, %s sealed.\n",
+                  printable(published.getName().cStr()).c_str(), published.getFragments(),
+                  show_bytes(published.getSealedBytes()).c_str());
     }
     return {};
   });

@@ -25,7 +25,8 @@ std::string printable(std::string text) {
   return text;
 }
 
-Result<void> with_coordinator(const Context& context, const std::function<Result<void>(Link&)>& body) {
+Result<void> with_coordinator(const Context& context,
+                              const std::function<Result<void>(Link&)>& body) {
   const std::filesystem::path socket = std::filesystem::absolute(context.data) / "admin.sock";
   const std::string data = context.data.string();
   const Error not_running{ErrorCode::kUnavailable,
@@ -40,8 +41,9 @@ Result<void> with_coordinator(const Context& context, const std::function<Result
     kj::AsyncIoContext io = kj::setupAsyncIo();
     kj::Own<rpc::Connection> connection;
     try {
-      connection = rpc::dial_unix(io.provider->getNetwork(), io.provider->getTimer(), socket.string())
-                       .wait(io.waitScope);
+      connection =
+          rpc::dial_unix(io.provider->getNetwork(), io.provider->getTimer(), socket.string())
+              .wait(io.waitScope);
     } catch (const kj::Exception& exception) {
       const Error error = rpc::error_of(exception);
       return error.code == ErrorCode::kDenied ? error : not_running;

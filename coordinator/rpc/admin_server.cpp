@@ -57,7 +57,8 @@ class AdminServer final : public rpc::Admin::Server {
     auto status = context.getResults().initStatus();
     status.setName(parts_.folder.settings.name);
     status.setVersion(SHOAL_VERSION);
-    status.setUptimeMs(static_cast<uint64_t>((parts_.clock.now_monotonic() - parts_.started).count));
+    status.setUptimeMs(
+        static_cast<uint64_t>((parts_.clock.now_monotonic() - parts_.started).count));
     status.setAddress(parts_.folder.settings.listen_host + ":" + std::to_string(parts_.port));
     status.setPin(parts_.folder.pin);
     status.setHostsKnown(static_cast<uint32_t>(known.size()));
@@ -75,7 +76,8 @@ class AdminServer final : public rpc::Admin::Server {
 
   kj::Promise<void> publishModel(PublishModelContext context) override {
     const auto params = context.getParams();
-    const std::string manifest = text_of(params.getManifest(), limits::kManifestBytesMax, "manifest");
+    const std::string manifest =
+        text_of(params.getManifest(), limits::kManifestBytesMax, "manifest");
     context.getResults().setUpload(begin_model_upload(parts_, manifest, params.getKeys()));
     return kj::READY_NOW;
   }
@@ -91,7 +93,8 @@ class AdminServer final : public rpc::Admin::Server {
   }
 
   kj::Promise<void> removeModel(RemoveModelContext context) override {
-    require(remove_model(parts_, text_of(context.getParams().getName(), limits::kNameBytesMax, "name")));
+    require(remove_model(parts_,
+                         text_of(context.getParams().getName(), limits::kNameBytesMax, "name")));
     return kj::READY_NOW;
   }
 
@@ -159,12 +162,14 @@ class AdminServer final : public rpc::Admin::Server {
     const auto params = context.getParams();
     if (params.getLifetimeMs() == 0 || params.getLifetimeMs() > uint64_t{kInviteLifetimeMaxMs} ||
         params.getUsesMax() == 0) {
-      rpc::throw_error({ErrorCode::kInvalid, "an invite lives from 1 ms to 366 days, for at least one use"});
+      rpc::throw_error(
+          {ErrorCode::kInvalid, "an invite lives from 1 ms to 366 days, for at least one use"});
     }
-    const std::string invite =
-        require(make_invite(*parts_.folder.store, parts_.clock,
-                            Millis{static_cast<int64_t>(params.getLifetimeMs())}, params.getUsesMax()));
-    parts_.journal.note("invite_made", "for " + std::to_string(params.getUsesMax()) + " uses within " +
+    const std::string invite = require(
+        make_invite(*parts_.folder.store, parts_.clock,
+                    Millis{static_cast<int64_t>(params.getLifetimeMs())}, params.getUsesMax()));
+    parts_.journal.note("invite_made", "for " + std::to_string(params.getUsesMax()) +
+                                           " uses within " +
                                            std::to_string(params.getLifetimeMs() / 1000) + " s");
     context.getResults().setUrl(attach_url_of(parts_, invite));
     return kj::READY_NOW;
@@ -173,8 +178,8 @@ class AdminServer final : public rpc::Admin::Server {
   kj::Promise<void> listEvents(ListEventsContext context) override {
     const auto params = context.getParams();
     const int64_t after = static_cast<int64_t>(std::min<uint64_t>(params.getAfterId(), INT64_MAX));
-    const std::vector<EventRow> rows = require(
-        parts_.sessions.events(after, std::min<uint32_t>(params.getCountMax(), limits::kListRowsMax)));
+    const std::vector<EventRow> rows = require(parts_.sessions.events(
+        after, std::min<uint32_t>(params.getCountMax(), limits::kListRowsMax)));
     auto events = context.getResults().initEvents(static_cast<uint>(rows.size()));
     for (uint i = 0; i < events.size(); ++i) {
       events[i].setId(static_cast<uint64_t>(rows[i].id));
@@ -209,8 +214,9 @@ class AdminServer final : public rpc::Admin::Server {
       for (const SessionStageRow& stage : require(parts_.sessions.stages(row.id))) {
         if (stage.lost_at.count != 0) continue;
         const std::optional<HostRow> host = require(parts_.hosts.find(stage.host));
-        stages.push_back({stage.host, host ? host->name : "", host && host->standing == Standing::kTrusted,
-                          stage.device, stage.device_name, stage.plane, stage.first_fragment,
+        stages.push_back({stage.host, host ? host->name : "",
+                          host && host->standing == Standing::kTrusted, stage.device,
+                          stage.device_name, stage.plane, stage.first_fragment,
                           stage.last_fragment});
       }
     }

@@ -1,6 +1,6 @@
 #pragma once
-// The administrators' door (schema/admin.capnp): models, hosts, invites, sessions, events, generation.
-// Checks all input against schema/limits.h.
+// The administrators' door (schema/admin.capnp): models, hosts, invites, sessions, events,
+// generation. Checks all input against schema/limits.h.
 
 #include "coordinator/rpc/parts.h"
 #include "schema/admin.capnp.h"

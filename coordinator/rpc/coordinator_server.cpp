@@ -21,11 +21,14 @@ namespace {
 constexpr size_t kNonceBytes = 32;
 constexpr int kPingsMissedMax = 3;
 constexpr double kHopSecondsMax = 60;
-constexpr Millis kSeenInterval{300'000};  // How often a host's last sign of life is stored while it stays.
+constexpr Millis kSeenInterval{
+    300'000};  // How often a host's last sign of life is stored while it stays.
 
 // What a machine says of its own speed is a figure, or it is nothing.
 double figure(double value) { return std::isfinite(value) && value > 0 ? value : 0; }
-int64_t count(uint64_t value) { return static_cast<int64_t>(std::min<uint64_t>(value, INT64_MAX / 4)); }
+int64_t count(uint64_t value) {
+  return static_cast<int64_t>(std::min<uint64_t>(value, INT64_MAX / 4));
+}
 
 PoolDevice device_of(rpc::DeviceReport::Reader report) {
   PoolDevice device;
@@ -51,14 +54,17 @@ PoolDevice device_of(rpc::DeviceReport::Reader report) {
   device.row.samples = test.getSamples();
   device.row.failed = test.getFailed();
   device.row.unsupported = test.getUnsupported();
-  device.row.first_failure = text_of(test.getFirstFailure(), limits::kReasonBytesMax, "first failure");
+  device.row.first_failure =
+      text_of(test.getFirstFailure(), limits::kReasonBytesMax, "first failure");
 
   device.reason = text_of(report.getReason(), limits::kReasonBytesMax, "device reason");
   switch (report.getState()) {
     case rpc::DeviceReport::State::READY: device.state = DeviceState::kReady; break;
     case rpc::DeviceReport::State::STARTING: device.state = DeviceState::kStarting; break;
     case rpc::DeviceReport::State::DRAINING: device.state = DeviceState::kDraining; break;
-    default: device.state = DeviceState::kFailed; break;  // A state newer than we are is no ready one.
+    default:
+      device.state = DeviceState::kFailed;
+      break;  // A state newer than we are is no ready one.
   }
   if (const auto key = report.getWorkerKey(); key.size() > 0) {
     device.worker_key = require(BoxPublicKey::from_bytes(rpc::bytes_of(key)));
@@ -70,8 +76,13 @@ PoolDevice device_of(rpc::DeviceReport::Reader report) {
 class HostSessionServer final : public rpc::HostSession::Server {
  public:
   HostSessionServer(Parts& parts, HostId id, uint64_t login, std::string name)
-      : parts_(parts), id_(id), login_(login), name_(std::move(name)), heard_(parts.timer.now()),
-        stored_seen_(parts.clock.now_wall()), watch_(watch().eagerlyEvaluate(nullptr)) {}
+      : parts_(parts),
+        id_(id),
+        login_(login),
+        name_(std::move(name)),
+        heard_(parts.timer.now()),
+        stored_seen_(parts.clock.now_wall()),
+        watch_(watch().eagerlyEvaluate(nullptr)) {}
 
   ~HostSessionServer() noexcept(false) { end("host_left", "connection lost"); }
 
@@ -92,7 +103,12 @@ class HostSessionServer final : public rpc::HostSession::Server {
     }
     const Millis now = parts_.clock.now_wall();
     require(parts_.folder.store->transaction([&]() -> Result<void> {
-      for (const PoolDevice& device : devices) SHOAL_TRY(parts_.hosts.save_device(id_, device.row, now));
+      for (const PoolDevice& device : devices) {
+        // What is stored already is not written again: a host may report as often as it likes.
+        const PoolDevice* const former = parts_.pool.find({id_, login_, device.row.name_on_host});
+        if (former != nullptr && former->row == device.row) continue;
+        SHOAL_TRY(parts_.hosts.save_device(id_, device.row, now));
+      }
       return {};
     }));
     note_changes(devices);
@@ -109,7 +125,8 @@ class HostSessionServer final : public rpc::HostSession::Server {
     }
     rpc::require_at_most(params.getLength(), limits::kChunkBytesMax, "length");
     parts_.pool.find(id_, login_)->reads += 1;
-    const ByteVector bytes = require(parts_.shards.read(digest, params.getOffset(), params.getLength()));
+    const ByteVector bytes =
+        require(parts_.shards.read(digest, params.getOffset(), params.getLength()));
     context.releaseParams();
     context.getResults(capnp::MessageSize{bytes.size() / 8 + 64, 0}).setBytes(rpc::kj_bytes(bytes));
     return kj::READY_NOW;
@@ -117,7 +134,8 @@ class HostSessionServer final : public rpc::HostSession::Server {
 
   kj::Promise<void> ping(PingContext context) override {
     require_current();
-    context.getResults().setIntervalMs(static_cast<uint32_t>(parts_.folder.settings.ping_interval.count));
+    context.getResults().setIntervalMs(
+        static_cast<uint32_t>(parts_.folder.settings.ping_interval.count));
     const Millis now = parts_.clock.now_wall();
     if (now - stored_seen_ >= kSeenInterval) {
       stored_seen_ = now;
@@ -137,8 +155,9 @@ class HostSessionServer final : public rpc::HostSession::Server {
   // Every call is a sign of life, and none is heard after the session's end.
   void require_current() {
     if (!parts_.pool.is_current(id_, login_)) {
-      kj::throwFatalException(KJ_EXCEPTION(
-          DISCONNECTED, "this login is over (another one of the same host, or too long a silence)"));
+      kj::throwFatalException(
+          KJ_EXCEPTION(DISCONNECTED,
+                       "this login is over (another one of the same host, or too long a silence)"));
     }
     heard_ = parts_.timer.now();
   }
@@ -162,8 +181,9 @@ class HostSessionServer final : public rpc::HostSession::Server {
                                : device.state == DeviceState::kFailed   ? "device_failed"
                                : device.state == DeviceState::kDraining ? "device_draining"
                                                                         : "device_starting";
-      parts_.journal.note(kind, name_ + ": " + device.row.name_on_host +
-                                    (device.reason.empty() ? "" : ": " + device.reason),
+      parts_.journal.note(kind,
+                          name_ + ": " + device.row.name_on_host +
+                              (device.reason.empty() ? "" : ": " + device.reason),
                           id_);
     }
   }
@@ -186,13 +206,16 @@ class HostSessionServer final : public rpc::HostSession::Server {
     Pool::Host* const host = parts_.pool.find(id_, login_);
     if (host == nullptr) return;
     const kj::TimePoint asked = parts_.timer.now();
-    hop_ = host->client.pingRequest().send().then(
-        [this, asked](auto&&) {
-          const double seconds =
-              static_cast<double>((parts_.timer.now() - asked) / kj::MICROSECONDS) / 1e6;
-          parts_.pool.set_hop(id_, login_, std::min(seconds, kHopSecondsMax));
-        },
-        [](kj::Exception&&) {}).eagerlyEvaluate(nullptr);
+    hop_ = host->client.pingRequest()
+               .send()
+               .then(
+                   [this, asked](auto&&) {
+                     const double seconds =
+                         static_cast<double>((parts_.timer.now() - asked) / kj::MICROSECONDS) / 1e6;
+                     parts_.pool.set_hop(id_, login_, std::min(seconds, kHopSecondsMax));
+                   },
+                   [](kj::Exception&&) {})
+               .eagerlyEvaluate(nullptr);
   }
 
   Parts& parts_;
@@ -213,10 +236,11 @@ class CoordinatorServer final : public rpc::Coordinator::Server {
     const uint32_t theirs = context.getParams().getProtocolVersion();
     const uint32_t ours = rpc::PROTOCOL_VERSION;
     if (theirs != ours) {
-      rpc::throw_error({ErrorCode::kUnsupported,
-                        "the client speaks protocol " + std::to_string(theirs) + ", the coordinator " +
-                            std::to_string(ours) + ": the " + (theirs < ours ? "client" : "coordinator") +
-                            " is older and must be updated"});
+      rpc::throw_error({ErrorCode::kUnsupported, "the client speaks protocol " +
+                                                     std::to_string(theirs) + ", the coordinator " +
+                                                     std::to_string(ours) + ": the " +
+                                                     (theirs < ours ? "client" : "coordinator") +
+                                                     " is older and must be updated"});
     }
     nonce_.resize(kNonceBytes);
     fill_secret(nonce_);
@@ -242,7 +266,8 @@ class CoordinatorServer final : public rpc::Coordinator::Server {
 
     // A nonce is good for one try.
     const ByteVector nonce = std::exchange(nonce_, {});
-    if (nonce.empty()) rpc::throw_error({ErrorCode::kDenied, "login came without a hello before it"});
+    if (nonce.empty())
+      rpc::throw_error({ErrorCode::kDenied, "login came without a hello before it"});
     if (!verify(host.public_key, rpc::login_message(nonce, parts_.folder.pin),
                 rpc::bytes_of(login.getSignature()))) {
       refuse({ErrorCode::kDenied, "the login's signature does not match the host's key"});
@@ -284,8 +309,9 @@ class CoordinatorServer final : public rpc::Coordinator::Server {
       return host;
     }
     if (invite.empty()) {
-      return Error{ErrorCode::kDenied, "this host is not known here, and its attach URL carries no invite; "
-                                       "ask the administrator for a new URL"};
+      return Error{ErrorCode::kDenied,
+                   "this host is not known here, and its attach URL carries no invite; "
+                   "ask the administrator for a new URL"};
     }
     host.enrolled_at = now;
     SHOAL_TRY(parts_.folder.store->transaction([&]() -> Result<void> {

@@ -1,6 +1,6 @@
 #pragma once
-// The hosts' door (schema/coordinator.capnp): who may come in, what a host reports, the shards it may
-// read, whether it is still alive. Checks all input against schema/limits.h.
+// The hosts' door (schema/coordinator.capnp): who may come in, what a host reports, the shards it
+// may read, whether it is still alive. Checks all input against schema/limits.h.
 
 #include "coordinator/rpc/parts.h"
 #include "schema/coordinator.capnp.h"

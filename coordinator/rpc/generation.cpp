@@ -33,8 +33,9 @@ void write_failover(rpc::Failover::Builder out, const FailoverNote& note) {
 // A number of a request within its bounds.
 float number(float value, float min, float max, const char* field) {
   if (!std::isfinite(value) || value < min || value > max) {
-    rpc::throw_error({ErrorCode::kInvalid, std::string(field) + " is not between " + std::to_string(min) +
-                                               " and " + std::to_string(max)});
+    rpc::throw_error({ErrorCode::kInvalid, std::string(field) + " is not between " +
+                                               std::to_string(min) + " and " +
+                                               std::to_string(max)});
   }
   return value;
 }
@@ -43,7 +44,8 @@ SessionRequest request_of(rpc::GenerateRequest::Reader in) {
   SessionRequest request;
   request.prompt = text_of(in.getPrompt(), limits::kPromptBytesMax, "prompt");
   if (in.getMaxTokens() == 0 || in.getMaxTokens() > limits::kTokensMax) {
-    rpc::throw_error({ErrorCode::kInvalid, "maxTokens is not between 1 and " + std::to_string(limits::kTokensMax)});
+    rpc::throw_error({ErrorCode::kInvalid,
+                      "maxTokens is not between 1 and " + std::to_string(limits::kTokensMax)});
   }
   request.tokens_max = in.getMaxTokens();
   const auto sampling = in.getSampling();
@@ -53,11 +55,14 @@ SessionRequest request_of(rpc::GenerateRequest::Reader in) {
   choice.top_k = sampling.getTopK();
   choice.top_p = number(sampling.getTopP(), 0, 1, "topP");
   choice.min_p = number(sampling.getMinP(), 0, 1, "minP");
-  choice.repetition_penalty = number(sampling.getRepetitionPenalty(), 0.01f, 100, "repetitionPenalty");
+  choice.repetition_penalty =
+      number(sampling.getRepetitionPenalty(), 0.01f, 100, "repetitionPenalty");
   choice.seed = sampling.getSeed();
-  request.anchored = in.getPrivacy() != rpc::Privacy::PUBLIC;  // What is newer than we are is not public.
+  request.anchored =
+      in.getPrivacy() != rpc::Privacy::PUBLIC;  // What is newer than we are is not public.
   if (in.getPrivacy() != rpc::Privacy::PUBLIC && in.getPrivacy() != rpc::Privacy::ANCHORED) {
-    rpc::throw_error({ErrorCode::kUnsupported, "privacy: a level that this coordinator does not know"});
+    rpc::throw_error(
+        {ErrorCode::kUnsupported, "privacy: a level that this coordinator does not know"});
   }
   if (in.getStagesMin() > limits::kFragmentsMax) {
     rpc::throw_error({ErrorCode::kInvalid, "stagesMin is more than a model can have"});
@@ -69,8 +74,8 @@ SessionRequest request_of(rpc::GenerateRequest::Reader in) {
   return request;
 }
 
-// Carries tokens to the caller. What it only tells is sent and not waited for; a caller that is gone is
-// noticed by its tokens, and by the call being dropped.
+// Carries tokens to the caller. What it only tells is sent and not waited for; a caller that is
+// gone is noticed by its tokens, and by the call being dropped.
 class SinkReceiver final : public TokenReceiver {
  public:
   explicit SinkReceiver(rpc::TokenSink::Client sink) : sink_(kj::mv(sink)) {}
@@ -132,11 +137,13 @@ void write_stages(capnp::List<rpc::StageInfo>::Builder out, std::span<const Stag
 
 kj::Promise<void> run_generation(Parts& parts, Context context) {
   if (parts.needs.stopping) {
-    rpc::throw_error({ErrorCode::kUnavailable, "the coordinator is stopping; try again when it is back"});
+    rpc::throw_error(
+        {ErrorCode::kUnavailable, "the coordinator is stopping; try again when it is back"});
   }
   if (static_cast<int64_t>(parts.live.size()) >= parts.needs.options.live_max) {
-    rpc::throw_error({ErrorCode::kUnavailable, "there are " + std::to_string(parts.live.size()) +
-                                                   " live sessions already (session.live_max); try again later"});
+    rpc::throw_error({ErrorCode::kUnavailable,
+                      "there are " + std::to_string(parts.live.size()) +
+                          " live sessions already (session.live_max); try again later"});
   }
   const auto params = context.getParams();
   if (!params.hasSink()) rpc::throw_error({ErrorCode::kInvalid, "sink is missing"});
@@ -145,8 +152,8 @@ kj::Promise<void> run_generation(Parts& parts, Context context) {
   auto generation = kj::heap<Generation>(parts, params.getSink());
   context.releaseParams();
   auto model = require(use_model(parts, name));
-  generation->session = require(Session::start(parts.needs, parts.live, std::move(model), std::move(request),
-                                               generation->receiver));
+  generation->session = require(Session::start(parts.needs, parts.live, std::move(model),
+                                               std::move(request), generation->receiver));
   context.allowCancellation();
   kj::Promise<SessionSummary> running = generation->session->run();
   return running

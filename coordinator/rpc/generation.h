@@ -7,7 +7,9 @@
 namespace shoal {
 
 // `parts` outlives the promise. Dropping it ends the session.
-kj::Promise<void> run_generation(Parts& parts, capnp::CallContext<rpc::Admin::GenerateParams, rpc::Admin::GenerateResults> context);
+kj::Promise<void> run_generation(
+    Parts& parts,
+    capnp::CallContext<rpc::Admin::GenerateParams, rpc::Admin::GenerateResults> context);
 
 void write_stages(capnp::List<rpc::StageInfo>::Builder out, std::span<const StageWho> stages);
 

@@ -36,11 +36,13 @@ class ModelUploadServer final : public rpc::ModelUpload::Server {
     const size_t shard = params.getShard();
     if (current_ && shard == done_ + 1) finish_shard();
     if (stored_ || shard != done_ || shard >= row_.shards.size()) {
-      rpc::throw_error({ErrorCode::kInvalid, "shard " + std::to_string(shard) + " is not the one that follows"});
+      rpc::throw_error(
+          {ErrorCode::kInvalid, "shard " + std::to_string(shard) + " is not the one that follows"});
     }
     const ShardRow& row = row_.shards[shard];
     if (!current_) {
-      current_.emplace(require(parts_.shards.upload(row.digest, static_cast<uint64_t>(row.sealed_bytes))));
+      current_.emplace(
+          require(parts_.shards.upload(row.digest, static_cast<uint64_t>(row.sealed_bytes))));
     }
     require(current_->write(rpc::bytes_of(params.getBytes())));
     return kj::READY_NOW;
@@ -50,12 +52,14 @@ class ModelUploadServer final : public rpc::ModelUpload::Server {
     if (current_) finish_shard();
     if (stored_ || done_ != row_.shards.size()) {
       rpc::throw_error({ErrorCode::kInvalid, "only " + std::to_string(done_) + " of the model's " +
-                                                 std::to_string(row_.shards.size()) + " shards have come"});
+                                                 std::to_string(row_.shards.size()) +
+                                                 " shards have come"});
     }
     row_.published_at = parts_.clock.now_wall();
     require(parts_.models.add(row_));
     stored_ = true;
-    parts_.journal.note("model_published", row_.name + ", " + std::to_string(row_.shards.size()) + " shards");
+    parts_.journal.note("model_published",
+                        row_.name + ", " + std::to_string(row_.shards.size()) + " shards");
     write_model_info(context.getResults().initModel(), row_, manifest_);
     return kj::READY_NOW;
   }
@@ -86,8 +90,9 @@ rpc::ModelUpload::Client begin_model_upload(Parts& parts, const std::string& tex
                                                std::to_string(manifest.shards.size()) + " shards"});
   }
   if (require(parts.models.find(manifest.name))) {
-    rpc::throw_error({ErrorCode::kExists, "there is a model " + manifest.name +
-                                              " already; remove it first, or publish under another --name"});
+    rpc::throw_error(
+        {ErrorCode::kExists, "there is a model " + manifest.name +
+                                 " already; remove it first, or publish under another --name"});
   }
   ModelRow row;
   row.name = manifest.name;
@@ -95,14 +100,15 @@ rpc::ModelUpload::Client begin_model_upload(Parts& parts, const std::string& tex
   row.manifest = text;
   for (uint i = 0; i < keys.size(); ++i) {
     if (keys[i].size() != kKeyBytes) {
-      rpc::throw_error({ErrorCode::kInvalid, "keys: key " + std::to_string(i) + " is not of 32 bytes"});
+      rpc::throw_error(
+          {ErrorCode::kInvalid, "keys: key " + std::to_string(i) + " is not of 32 bytes"});
     }
     const ManifestShard& shard = manifest.shards[i];
     if (static_cast<uint64_t>(shard.sealed_bytes) > limits::kShardBytesMax) {
       rpc::throw_error({ErrorCode::kInvalid, "shard " + std::to_string(i) + " is too large"});
     }
-    row.shards.push_back({shard.digest, shard.sealed_bytes,
-                          parts.shards.wrap(SecretBytes(rpc::bytes_of(keys[i])))});
+    row.shards.push_back(
+        {shard.digest, shard.sealed_bytes, parts.shards.wrap(SecretBytes(rpc::bytes_of(keys[i])))});
     row.sealed_bytes += shard.sealed_bytes;
   }
   // A model that no session could use is refused now, not at its first use.
@@ -110,7 +116,8 @@ rpc::ModelUpload::Client begin_model_upload(Parts& parts, const std::string& tex
   return kj::heap<ModelUploadServer>(parts, std::move(row), std::move(manifest));
 }
 
-void write_model_info(rpc::ModelInfo::Builder out, const ModelRow& row, const ModelManifest& manifest) {
+void write_model_info(rpc::ModelInfo::Builder out, const ModelRow& row,
+                      const ModelManifest& manifest) {
   out.setName(row.name);
   out.setDigest(row.digest.hex());
   out.setArchitecture(manifest.architecture);
@@ -122,11 +129,14 @@ void write_model_info(rpc::ModelInfo::Builder out, const ModelRow& row, const Mo
 
 Result<void> remove_model(Parts& parts, const std::string& name) {
   SHOAL_TRY_ASSIGN(found, parts.models.find(name));
-  if (!found) return Error{ErrorCode::kNotFound, "there is no model " + name + "; shoalctl model list shows them"};
+  if (!found)
+    return Error{ErrorCode::kNotFound,
+                 "there is no model " + name + "; shoalctl model list shows them"};
   const auto users = std::ranges::count_if(
       parts.live, [&](const Session* session) { return session->model_name() == name; });
   if (users > 0) {
-    return Error{ErrorCode::kUnavailable, "model " + name + " is in use by " + std::to_string(users) +
+    return Error{ErrorCode::kUnavailable, "model " + name + " is in use by " +
+                                              std::to_string(users) +
                                               " live sessions; try again when they have ended"};
   }
   SHOAL_TRY(parts.models.remove(found->id));
@@ -137,11 +147,13 @@ Result<void> remove_model(Parts& parts, const std::string& name) {
 }
 
 Result<std::shared_ptr<const LiveModel>> use_model(Parts& parts, const std::string& name) {
-  if (const auto known = parts.live_models.find(name); known != parts.live_models.end()) return known->second;
+  if (const auto known = parts.live_models.find(name); known != parts.live_models.end())
+    return known->second;
   SHOAL_TRY_ASSIGN(row, parts.models.find(name));
   if (!row) {
-    return Error{ErrorCode::kNotFound, "there is no model " + name +
-                                           "; shoalctl model list shows them, model publish adds one"};
+    return Error{
+        ErrorCode::kNotFound,
+        "there is no model " + name + "; shoalctl model list shows them, model publish adds one"};
   }
   SHOAL_TRY_ASSIGN(model, load_live_model(*row));
   parts.live_models[name] = model;

@@ -1,5 +1,6 @@
 #pragma once
-// A model on its way in: its sealed shards in order, proved one by one; stored only when all are there.
+// A model on its way in: its sealed shards in order, proved one by one; stored only when all are
+// there.
 
 #include <string>
 
@@ -12,7 +13,8 @@ namespace shoal {
 rpc::ModelUpload::Client begin_model_upload(Parts& parts, const std::string& manifest,
                                             capnp::List<capnp::Data>::Reader keys);
 
-void write_model_info(rpc::ModelInfo::Builder out, const ModelRow& row, const ModelManifest& manifest);
+void write_model_info(rpc::ModelInfo::Builder out, const ModelRow& row,
+                      const ModelManifest& manifest);
 
 // Removes the model and those of its shards that no other model has.
 Result<void> remove_model(Parts& parts, const std::string& name);

@@ -24,11 +24,25 @@
 namespace shoal {
 
 struct Parts {
-  Parts(DataFolder data_folder, ShardStore shard_store, kj::Timer& timer, const Clock& clock, Random& random)
-      : folder(std::move(data_folder)), timer(timer), clock(clock), random(random), hosts(*folder.store),
-        models(*folder.store), sessions(*folder.store), shards(std::move(shard_store)),
+  Parts(DataFolder data_folder, ShardStore shard_store, kj::Timer& timer, const Clock& clock,
+        Random& random)
+      : folder(std::move(data_folder)),
+        timer(timer),
+        clock(clock),
+        random(random),
+        hosts(*folder.store),
+        models(*folder.store),
+        sessions(*folder.store),
+        shards(std::move(shard_store)),
         journal(sessions, clock),
-        needs{timer, clock, pool, sessions, shards, journal, folder.settings.session, folder.path / "spill"},
+        needs{timer,
+              clock,
+              pool,
+              sessions,
+              shards,
+              journal,
+              folder.settings.session,
+              folder.path / "spill"},
         started(clock.now_monotonic()) {}
   KJ_DISALLOW_COPY(Parts);
 
@@ -46,8 +60,8 @@ struct Parts {
   std::set<Session*> live;  // Sessions register themselves.
   std::map<std::string, std::shared_ptr<const LiveModel>> live_models;  // Those that were used.
 
-  Millis started;       // Monotonic.
-  uint16_t port = 0;    // Of the hosts' door, once it is open.
+  Millis started;             // Monotonic.
+  uint16_t port = 0;          // Of the hosts' door, once it is open.
   int64_t relayed_bytes = 0;  // Of sessions that ended.
 };
 

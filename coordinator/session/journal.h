@@ -1,5 +1,6 @@
 #pragma once
-// Writes down what happened: an event in the store and a line in the log. Never a prompt, a token or a key.
+// Writes down what happened: an event in the store and a line in the log. Never a prompt, a token
+// or a key.
 
 #include <string>
 
@@ -10,7 +11,8 @@ namespace shoal {
 
 class Journal {
  public:
-  Journal(SessionTable& table, const Clock& clock) : table_(table), clock_(clock) {}  // Both outlive it.
+  Journal(SessionTable& table, const Clock& clock)
+      : table_(table), clock_(clock) {}  // Both outlive it.
 
   // A store that cannot be written does not stop the work: the log says so.
   void note(const char* kind, const std::string& text, HostId host = {}, SessionId session = {});

@@ -1,6 +1,7 @@
 #pragma once
-// What went into a stage, kept so that its replacement can be given the same again: rows of equal size, in
-// memory up to a limit, then in a file that has no name any more and dies with the process.
+// What went into a stage, kept so that its replacement can be given the same again: rows of equal
+// size, in memory up to a limit, then in a file that has no name any more and dies with the
+// process.
 
 #include <cstdint>
 #include <filesystem>

@@ -9,13 +9,15 @@
 namespace shoal {
 
 struct SessionOptions {
-  int64_t rows_max = 64;            // Of a prefill step.
+  int64_t rows_max = 64;  // Of a prefill step.
   StepTimes step;
-  Millis open_silence{30'000};      // An opening stage that neither reads a shard nor answers is given up.
+  Millis open_silence{
+      30'000};  // An opening stage that neither reads a shard nor answers is given up.
   Millis repair_wait{20'000};       // For a device to appear when none can take a lost stage.
   Millis device_rest{2'000};        // Before a device that failed is tried again as it was.
   int64_t device_failures_max = 5;  // Then a session leaves the device alone.
-  int64_t kept_memory_max = int64_t{64} << 20;  // Of one session's kept inputs; more goes to a file.
+  int64_t kept_memory_max = int64_t{64}
+                            << 20;  // Of one session's kept inputs; more goes to a file.
   int64_t live_max = 64;            // Sessions at a time.
 };
 

@@ -22,8 +22,10 @@ std::string_view device_state_word(const PoolDevice& device) {
 }
 
 Pool::Hold::Hold(Hold&& other) noexcept
-    : pool_(std::exchange(other.pool_, nullptr)), place_(std::move(other.place_)),
-      bytes_(other.bytes_), shards_(std::move(other.shards_)) {}
+    : pool_(std::exchange(other.pool_, nullptr)),
+      place_(std::move(other.place_)),
+      bytes_(other.bytes_),
+      shards_(std::move(other.shards_)) {}
 
 Pool::Hold& Pool::Hold::operator=(Hold&& other) noexcept {
   std::swap(pool_, other.pool_);
@@ -38,7 +40,8 @@ Pool::Hold::~Hold() {
 }
 
 uint64_t Pool::attach(HostId id, const std::string& name, bool trusted, rpc::Host::Client client) {
-  if (const auto former = hosts_.find(id); former != hosts_.end()) detach(id, former->second->login);
+  if (const auto former = hosts_.find(id); former != hosts_.end())
+    detach(id, former->second->login);
   auto host = std::make_unique<Host>(kj::mv(client), kj::newPromiseAndFulfiller<void>());
   host->id = id;
   host->login = ++logins_;
@@ -122,8 +125,9 @@ std::vector<Pool::Offer> Pool::offers() const {
 
 bool Pool::was_given(const DevicePlace& place, std::span<const Digest> shards) {
   const Host* const host = find(place.host, place.login);
-  return host != nullptr &&
-         std::ranges::all_of(shards, [&](const Digest& shard) { return host->given.contains(shard); });
+  return host != nullptr && std::ranges::all_of(shards, [&](const Digest& shard) {
+           return host->given.contains(shard);
+         });
 }
 
 Pool::Hold Pool::hold(const DevicePlace& place, Bytes bytes, std::vector<Digest> shards) {

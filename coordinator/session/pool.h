@@ -1,6 +1,6 @@
 #pragma once
-// The hosts that are connected now, their devices and what is taken of them; which shards each host may
-// read. Decides nothing: work/ chooses among what this room lists.
+// The hosts that are connected now, their devices and what is taken of them; which shards each host
+// may read. Decides nothing: work/ chooses among what this room lists.
 //
 // Belongs to the coordinator's one thread. Outlives the sessions that hold places in it.
 
@@ -58,7 +58,7 @@ class Pool {
     double hop_seconds = 0;
     std::vector<PoolDevice> devices;
     std::map<Digest, int> readable;  // Shards that it was given, and how often.
-    std::set<Digest> given;          // All that this login was ever given: likely to be on its disk.
+    std::set<Digest> given;  // All that this login was ever given: likely to be on its disk.
     kj::ForkedPromise<void> gone;
     kj::Own<kj::PromiseFulfiller<void>> go;
     uint64_t reads = 0;  // Shard reads so far: how a long opening shows that it goes on.
@@ -67,8 +67,8 @@ class Pool {
         : client(kj::mv(client)), gone(gone_pair.promise.fork()), go(kj::mv(gone_pair.fulfiller)) {}
   };
 
-  // Memory of a device taken by a stage, and its host's right to read the stage's shards. Given back
-  // at the end of its life. Holds no more when the host has gone meanwhile.
+  // Memory of a device taken by a stage, and its host's right to read the stage's shards. Given
+  // back at the end of its life. Holds no more when the host has gone meanwhile.
   class Hold {
    public:
     Hold() = default;
@@ -96,7 +96,7 @@ class Pool {
   void set_hop(HostId id, uint64_t login, double seconds);
 
   const std::map<HostId, std::unique_ptr<Host>>& hosts() const { return hosts_; }
-  Host* find(HostId id, uint64_t login);  // Null when that login is over.
+  Host* find(HostId id, uint64_t login);       // Null when that login is over.
   PoolDevice* find(const DevicePlace& place);  // Null likewise, or when it is no longer enabled.
 
   // Devices that may take a stage now, with what is free of them.

@@ -14,8 +14,8 @@ namespace {
 double seconds_of(kj::Duration time) { return static_cast<double>(time / kj::MICROSECONDS) / 1e6; }
 Millis millis_of(kj::Duration time) { return Millis{time / kj::MILLISECONDS}; }
 
-// All of them, or the first failure without waiting for the others: kj::joinPromises of this version
-// waits for all even when one fails.
+// All of them, or the first failure without waiting for the others: kj::joinPromises of this
+// version waits for all even when one fails.
 kj::Promise<void> join_or_fail(std::vector<kj::Promise<void>> promises) {
   auto failure = kj::newPromiseAndFulfiller<void>();
   auto alarm = kj::heap(kj::mv(failure.fulfiller));
@@ -27,7 +27,9 @@ kj::Promise<void> join_or_fail(std::vector<kj::Promise<void>> promises) {
       kj::throwRecoverableException(kj::mv(exception));
     }));
   }
-  return kj::joinPromises(all.finish()).exclusiveJoin(kj::mv(failure.promise)).attach(kj::mv(alarm));
+  return kj::joinPromises(all.finish())
+      .exclusiveJoin(kj::mv(failure.promise))
+      .attach(kj::mv(alarm));
 }
 
 }  // namespace
@@ -41,7 +43,8 @@ Result<std::unique_ptr<Session>> Session::start(SessionNeeds& needs, std::set<Se
   shared.tokens = tokenizer.encode(shared.request.prompt, tokenizer.adds_bos());
   const auto prompt = static_cast<int64_t>(shared.tokens.size());
   if (prompt == 0) {
-    return Error{ErrorCode::kInvalid, "the prompt is empty, and the model has no token to begin with"};
+    return Error{ErrorCode::kInvalid,
+                 "the prompt is empty, and the model has no token to begin with"};
   }
   const int64_t context = std::min<int64_t>(manifest.context, limits::kContextMax);
   if (prompt > context) {
@@ -69,9 +72,13 @@ Result<std::unique_ptr<Session>> Session::start(SessionNeeds& needs, std::set<Se
   return std::make_unique<Session>(needs, live, std::move(shared), std::move(row), receiver);
 }
 
-Session::Session(SessionNeeds& needs, std::set<Session*>& live, SessionShared shared, SessionRow row,
-                 TokenReceiver& receiver)
-    : needs_(needs), live_(live), shared_(std::move(shared)), row_(std::move(row)), receiver_(receiver),
+Session::Session(SessionNeeds& needs, std::set<Session*>& live, SessionShared shared,
+                 SessionRow row, TokenReceiver& receiver)
+    : needs_(needs),
+      live_(live),
+      shared_(std::move(shared)),
+      row_(std::move(row)),
+      receiver_(receiver),
       detokenizer_(shared_.model->tokenizer, Detokenizer::Begin::kContinuation),
       pass_started_(needs.timer.now()) {
   live_.insert(this);
@@ -120,7 +127,8 @@ void Session::set_state(const char* state, const std::string& reason) {
   row_.tokens = static_cast<int64_t>(summary_.ids.size());
   row_.relayed_bytes = shared_.relayed_bytes;
   const Result<void> stored = needs_.table.update(row_);
-  if (!stored.ok()) log_error("session", "state_not_stored", {{"session", row_.id}, {"why", stored.error()}});
+  if (!stored.ok())
+    log_error("session", "state_not_stored", {{"session", row_.id}, {"why", stored.error()}});
 }
 
 void Session::finish(const char* state, const std::string& reason) {
@@ -136,7 +144,8 @@ void Session::finish(const char* state, const std::string& reason) {
                         {}, row_.id);
     return {};
   });
-  if (!stored.ok()) log_error("session", "end_not_stored", {{"session", row_.id}, {"why", stored.error()}});
+  if (!stored.ok())
+    log_error("session", "end_not_stored", {{"session", row_.id}, {"why", stored.error()}});
 }
 
 rpc::Task<SessionSummary> Session::run() {
@@ -177,8 +186,9 @@ void Session::plan() {
   const Result<Plan> plan = plan_session(request, devices);
   if (!plan.ok()) rpc::throw_error(plan.error());
   for (const PlanStage& stage : plan.value().stages) {
-    stages_.push_back(std::make_unique<StageRunner>(shared_, *this, stages_.size(), stage.first_fragment,
-                                                    stage.last_fragment, offers[stage.device].place));
+    stages_.push_back(std::make_unique<StageRunner>(shared_, *this, stages_.size(),
+                                                    stage.first_fragment, stage.last_fragment,
+                                                    offers[stage.device].place));
   }
 }
 
@@ -256,7 +266,8 @@ rpc::Task<void> Session::generate() {
       break;
     }
     const auto length = static_cast<int64_t>(shared_.tokens.size());
-    if (static_cast<int64_t>(summary_.ids.size()) >= shared_.request.tokens_max || length > context) {
+    if (static_cast<int64_t>(summary_.ids.size()) >= shared_.request.tokens_max ||
+        length > context) {
       summary_.finish_reason = "length";
       break;
     }

@@ -1,6 +1,6 @@
 #pragma once
-// A live generation: tokens through a pipeline of stages on several hosts, which goes on unchanged when
-// hosts are lost. Drives the stage runners; decides nothing that work/ can decide.
+// A live generation: tokens through a pipeline of stages on several hosts, which goes on unchanged
+// when hosts are lost. Drives the stage runners; decides nothing that work/ can decide.
 //
 // Belongs to the coordinator's one thread. Dropping it ends it, and gives back all that it held.
 
@@ -23,8 +23,8 @@ class Session final : public StageRunner::Owner {
   ~Session() noexcept(false);
   KJ_DISALLOW_COPY(Session);
 
-  // To its end. Fails with a sentence for the requester. REQUIRES: called once; the session outlives
-  // the task.
+  // To its end. Fails with a sentence for the requester. REQUIRES: called once; the session
+  // outlives the task.
   rpc::Task<SessionSummary> run();
 
   // As it is now, for administrators.

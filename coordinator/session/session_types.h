@@ -1,5 +1,6 @@
 #pragma once
-// What a session is asked, what it tells while it lives and at its end. Values, and the receiver's face.
+// What a session is asked, what it tells while it lives and at its end. Values, and the receiver's
+// face.
 
 #include <kj/async.h>
 

@@ -11,9 +11,9 @@ namespace shoal {
 namespace {
 
 constexpr kj::Duration kWaitTick = 200 * kj::MILLISECONDS;  // While no device can take a stage.
-constexpr double kSecondsMin = 1e-6;      // A step that took no time was measured all the same.
-constexpr size_t kRefusalsMax = 2;        // When so many devices refuse an input, the input is to blame.
-constexpr size_t kPenaltyWindow = 64;     // Tokens that the repetition penalty looks back on.
+constexpr double kSecondsMin = 1e-6;  // A step that took no time was measured all the same.
+constexpr size_t kRefusalsMax = 2;  // When so many devices refuse an input, the input is to blame.
+constexpr size_t kPenaltyWindow = 64;           // Tokens that the repetition penalty looks back on.
 constexpr uint32_t kExponentBits = 0x7f800000;  // All set: an infinity or no number.
 
 kj::Duration duration_of(Millis time) { return time.count * kj::MILLISECONDS; }
@@ -27,9 +27,8 @@ kj::Promise<T> unless(kj::Promise<T> promise, kj::Promise<void> alarm) {
 
 // Rings when the host leaves.
 kj::Promise<void> gone_alarm(Pool& pool, const DevicePlace& place) {
-  return pool.gone(place).then([]() -> kj::Promise<void> {
-    return KJ_EXCEPTION(DISCONNECTED, "its host has gone");
-  });
+  return pool.gone(place).then(
+      []() -> kj::Promise<void> { return KJ_EXCEPTION(DISCONNECTED, "its host has gone"); });
 }
 
 kj::Promise<void> timeout_alarm(kj::Timer& timer, Millis limit) {
@@ -54,11 +53,16 @@ std::string cause_of(const kj::Exception& exception) {
 
 StageRunner::StageRunner(SessionShared& shared, Owner& owner, size_t index, int64_t first_fragment,
                          int64_t last_fragment, DevicePlace planned)
-    : shared_(shared), owner_(owner), index_(index), first_fragment_(first_fragment),
-      last_fragment_(last_fragment), planned_(std::move(planned)) {
+    : shared_(shared),
+      owner_(owner),
+      index_(index),
+      first_fragment_(first_fragment),
+      last_fragment_(last_fragment),
+      planned_(std::move(planned)) {
   if (!is_head()) {
     kept_.emplace(static_cast<size_t>(shared_.model->manifest.width) * sizeof(float),
-                  static_cast<size_t>(shared_.needs.options.kept_memory_max), shared_.needs.spill_folder);
+                  static_cast<size_t>(shared_.needs.options.kept_memory_max),
+                  shared_.needs.spill_folder);
   }
 }
 
@@ -82,7 +86,8 @@ bool StageRunner::is_ready() const {
 }
 
 void StageRunner::notice_gone() {
-  if (device_ != nullptr && !shared_.needs.pool.is_current(device_->place.host, device_->place.login)) {
+  if (device_ != nullptr &&
+      !shared_.needs.pool.is_current(device_->place.host, device_->place.login)) {
     lose("connection lost", /*refused=*/false, /*distrust=*/false);
   }
 }
@@ -98,13 +103,15 @@ rpc::Task<void> StageRunner::make_ready() {
         const kj::TimePoint now = needs.timer.now();
         if (!waiting_since) waiting_since = now;
         if (now - *waiting_since >= duration_of(needs.options.repair_wait)) {
-          rpc::throw_error({ErrorCode::kUnavailable,
-                            "no device could take fragments " + std::to_string(first_fragment_) + "-" +
-                                std::to_string(last_fragment_) + " within " +
-                                std::to_string(needs.options.repair_wait.count) + " ms" +
-                                (last_cause_.empty() ? "" : " (the last one: " + last_cause_ + ")")});
+          rpc::throw_error(
+              {ErrorCode::kUnavailable,
+               "no device could take fragments " + std::to_string(first_fragment_) + "-" +
+                   std::to_string(last_fragment_) + " within " +
+                   std::to_string(needs.options.repair_wait.count) + " ms" +
+                   (last_cause_.empty() ? "" : " (the last one: " + last_cause_ + ")")});
         }
-        kj::Promise<void> change = needs.pool.changed().exclusiveJoin(needs.timer.afterDelay(kWaitTick));
+        kj::Promise<void> change =
+            needs.pool.changed().exclusiveJoin(needs.timer.afterDelay(kWaitTick));
         co_await kj::mv(change);
         continue;
       }
@@ -135,7 +142,8 @@ std::optional<Pool::Offer> StageRunner::choose() {
   SessionNeeds& needs = shared_.needs;
   std::vector<Pool::Offer> offers = needs.pool.offers();
   if (planned_) {
-    const auto found = std::ranges::find(offers, *std::exchange(planned_, std::nullopt), &Pool::Offer::place);
+    const auto found =
+        std::ranges::find(offers, *std::exchange(planned_, std::nullopt), &Pool::Offer::place);
     if (found != offers.end()) return *found;
   }
   std::vector<Digest> shards;
@@ -154,7 +162,8 @@ std::optional<Pool::Offer> StageRunner::choose() {
       candidate.just_lost = true;
       const bool as_it_was = loss->second.login == offer.place.login &&
                              loss->second.worker_key == needs.pool.find(offer.place)->worker_key;
-      const bool resting = needs.timer.now() - loss->second.at < duration_of(needs.options.device_rest);
+      const bool resting =
+          needs.timer.now() - loss->second.at < duration_of(needs.options.device_rest);
       if (loss->second.count >= needs.options.device_failures_max || (as_it_was && resting)) {
         candidate.distrusted = true;
       }
@@ -206,8 +215,8 @@ rpc::Task<bool> StageRunner::open(Pool::Offer offer) {
   for (int64_t i = first_fragment_; i <= last_fragment_; ++i) {
     digests.push_back(shared_.model->shards[static_cast<size_t>(i)].digest);
   }
-  who_ = StageWho{host->id, host->name, host->trusted, found->row.name_on_host, found->row.name,
-                  found->row.plane, first_fragment_, last_fragment_};
+  who_ = StageWho{host->id,        host->name,       host->trusted,   found->row.name_on_host,
+                  found->row.name, found->row.plane, first_fragment_, last_fragment_};
   SessionStageRow row;
   row.stage = static_cast<int64_t>(index_);
   row.host = host->id;
@@ -224,8 +233,8 @@ rpc::Task<bool> StageRunner::open(Pool::Offer offer) {
   const Result<LeaseId> lease = needs.table.grant_lease(shared_.id, row, row.opened_at);
   if (!lease.ok()) rpc::throw_error(lease.error());
   device_->lease = lease.value();
-  device_->hold = needs.pool.hold(offer.place, stage_memory(costs(), shared_.context, shared_.rows_max),
-                                  std::move(digests));
+  device_->hold = needs.pool.hold(
+      offer.place, stage_memory(costs(), shared_.context, shared_.rows_max), std::move(digests));
   auto request = host->client.openStageRequest();
   fill_lease(request.initLease(), worker);
   const uint64_t reads = host->reads;
@@ -238,11 +247,13 @@ rpc::Task<bool> StageRunner::open(Pool::Offer offer) {
     kj::Promise<capnp::Response<rpc::Stage::ShapeResults>> asked = stage.shapeRequest().send();
     kj::Promise<void> alarm =
         gone_alarm(needs.pool, offer.place).exclusiveJoin(silence(offer.place, reads));
-    kj::Promise<capnp::Response<rpc::Stage::ShapeResults>> guarded = unless(kj::mv(asked), kj::mv(alarm));
+    kj::Promise<capnp::Response<rpc::Stage::ShapeResults>> guarded =
+        unless(kj::mv(asked), kj::mv(alarm));
     auto shape = co_await kj::mv(guarded);
     const ModelManifest& manifest = shared_.model->manifest;
     if (shape.getBeginsWithTokens() == is_head() && shape.getEndsWithLogits() == is_tail() &&
-        shape.getWidth() == manifest.width && (!is_tail() || shape.getVocabulary() == manifest.vocabulary)) {
+        shape.getWidth() == manifest.width &&
+        (!is_tail() || shape.getVocabulary() == manifest.vocabulary)) {
       device_->stage = kj::mv(stage);
     } else {
       cause = "opened a stage of another shape";
@@ -259,8 +270,9 @@ rpc::Task<bool> StageRunner::open(Pool::Offer offer) {
   if (!stored.ok()) rpc::throw_error(stored.error());
   device_->row_in_store = stored.value();
   needs.journal.note("stage_opened",
-                     "fragments " + std::to_string(first_fragment_) + "-" + std::to_string(last_fragment_) +
-                         " on " + who_->host_name + " " + who_->device,
+                     "fragments " + std::to_string(first_fragment_) + "-" +
+                         std::to_string(last_fragment_) + " on " + who_->host_name + " " +
+                         who_->device,
                      who_->host, shared_.id);
   co_return true;
 }
@@ -271,7 +283,8 @@ kj::Promise<void> StageRunner::silence(DevicePlace place, uint64_t reads_before)
   return needs.timer.afterDelay(duration_of(needs.options.open_silence))
       .then([this, place = kj::mv(place), reads_before]() mutable -> kj::Promise<void> {
         const Pool::Host* const host = shared_.needs.pool.find(place.host, place.login);
-        if (host != nullptr && host->reads != reads_before) return silence(kj::mv(place), host->reads);
+        if (host != nullptr && host->reads != reads_before)
+          return silence(kj::mv(place), host->reads);
         return KJ_EXCEPTION(OVERLOADED, "the stage did not open in time");
       });
 }
@@ -368,7 +381,8 @@ rpc::Task<StepResult> StageRunner::run_step(int64_t first, int64_t rows, bool dr
     kj::Promise<capnp::Response<rpc::Stage::StepResults>> sent = request.send();
     kj::Promise<void> alarm =
         gone_alarm(needs.pool, device_->place).exclusiveJoin(timeout_alarm(needs.timer, limit));
-    kj::Promise<capnp::Response<rpc::Stage::StepResults>> guarded = unless(kj::mv(sent), kj::mv(alarm));
+    kj::Promise<capnp::Response<rpc::Stage::StepResults>> guarded =
+        unless(kj::mv(sent), kj::mv(alarm));
     auto response = co_await kj::mv(guarded);
     Result<StepResult> read = read_output(response.getOutput(), rows, draw);
     if (read.ok()) {
@@ -385,8 +399,8 @@ rpc::Task<StepResult> StageRunner::run_step(int64_t first, int64_t rows, bool dr
     lose(cause, refused, distrust);
     co_return kj::mv(answer);
   }
-  const double seconds =
-      std::max(static_cast<double>((needs.timer.now() - started) / kj::MICROSECONDS) / 1e6, kSecondsMin);
+  const double seconds = std::max(
+      static_cast<double>((needs.timer.now() - started) / kj::MICROSECONDS) / 1e6, kSecondsMin);
   device_->row_seconds = std::max(device_->row_seconds, seconds / static_cast<double>(rows));
   device_->filled = first + rows;
   co_return kj::mv(answer);
@@ -413,13 +427,14 @@ void StageRunner::lose(const std::string& cause, bool refused, bool distrust) {
   });
   if (!stored.ok()) rpc::throw_error(stored.error());
   needs.journal.note(was_open ? "stage_lost" : "stage_not_opened",
-                     "fragments " + std::to_string(first_fragment_) + "-" + std::to_string(last_fragment_) +
-                         ": " + cause,
+                     "fragments " + std::to_string(first_fragment_) + "-" +
+                         std::to_string(last_fragment_) + ": " + cause,
                      lost->place.host, shared_.id);
   if (was_open) owner_.stage_lost(*this, cause);
   if (refused) {
     refused_by_.insert(device);
-    if (refused_by_.size() >= kRefusalsMax) rpc::throw_error({ErrorCode::kInvalid, "several devices " + cause});
+    if (refused_by_.size() >= kRefusalsMax)
+      rpc::throw_error({ErrorCode::kInvalid, "several devices " + cause});
   }
 }
 

@@ -1,6 +1,7 @@
 #pragma once
-// One stage of a session: the device that runs it now, what went into it, and how another device takes
-// over when this one is lost. Knows nothing of the other stages but which devices they are on.
+// One stage of a session: the device that runs it now, what went into it, and how another device
+// takes over when this one is lost. Knows nothing of the other stages but which devices they are
+// on.
 //
 // Belongs to the coordinator's one thread. One coroutine at a time works on a runner.
 
@@ -84,17 +85,18 @@ class StageRunner {
   ~StageRunner() noexcept(false);
   KJ_DISALLOW_COPY(StageRunner);
 
-  // The input of positions kept_rows() and on: rows x width. Not for the first stage, whose input is
-  // the session's tokens.
+  // The input of positions kept_rows() and on: rows x width. Not for the first stage, whose input
+  // is the session's tokens.
   Result<void> keep(ByteSpan hidden_rows);
 
   // Whether the device is open, there, and has seen all that the stage has completed.
   bool is_ready() const;
-  // Opens a device, replays what the stage has completed, and again with another one when it is lost.
-  // Fails when no device can take the stage.
+  // Opens a device, replays what the stage has completed, and again with another one when it is
+  // lost. Fails when no device can take the stage.
   rpc::Task<void> make_ready();
-  // One step over positions that are kept. When the device was lost, make_ready() and try again. With `draw`, the tail draws a token from the last row.
-  // REQUIRES: is_ready(), and first is what the stage has completed.
+  // One step over positions that are kept. When the device was lost, make_ready() and try again.
+  // With `draw`, the tail draws a token from the last row. REQUIRES: is_ready(), and first is what
+  // the stage has completed.
   rpc::Task<StepResult> step(int64_t first, int64_t rows, bool draw);
 
   void release();  // Gives the device back in order.

@@ -72,10 +72,16 @@ Result<std::vector<HostRow>> HostTable::list() {
 
 Result<HostId> HostTable::enrol(const HostRow& host) {
   Query query = store_.query(
-      "INSERT INTO host (public_key, name, system, version, standing, enrolled_at_ms, last_seen_ms) "
+      "INSERT INTO host (public_key, name, system, version, standing, enrolled_at_ms, "
+      "last_seen_ms) "
       "VALUES (?, ?, ?, ?, ?, ?, ?)");
-  query.bind(ByteSpan(host.public_key.bytes)).bind(host.name).bind(host.system).bind(host.version)
-      .bind(standing_name(host.standing)).bind(host.enrolled_at.count).bind(host.last_seen.count);
+  query.bind(ByteSpan(host.public_key.bytes))
+      .bind(host.name)
+      .bind(host.system)
+      .bind(host.version)
+      .bind(standing_name(host.standing))
+      .bind(host.enrolled_at.count)
+      .bind(host.last_seen.count);
   SHOAL_TRY(query.run());
   return HostId{store_.last_id()};
 }
@@ -83,8 +89,12 @@ Result<HostId> HostTable::enrol(const HostRow& host) {
 Result<void> HostTable::update(const HostRow& host) {
   Query query = store_.query(
       "UPDATE host SET name = ?, system = ?, version = ?, last_seen_ms = ? WHERE id = ?");
-  return query.bind(host.name).bind(host.system).bind(host.version).bind(host.last_seen.count)
-      .bind(host.id.value).run();
+  return query.bind(host.name)
+      .bind(host.system)
+      .bind(host.version)
+      .bind(host.last_seen.count)
+      .bind(host.id.value)
+      .run();
 }
 
 Result<void> HostTable::set_last_seen(HostId id, Millis at) {
@@ -113,9 +123,16 @@ Result<void> HostTable::save_device(HostId host, const DeviceRow& device, Millis
           "plane = excluded.plane, name = excluded.name, driver = excluded.driver, "
           "memory_bytes = excluded.memory_bytes, software = excluded.software, "
           "last_seen_ms = excluded.last_seen_ms");
-      SHOAL_TRY(query.bind(host.value).bind(device.name_on_host).bind(device.selector)
-                    .bind(device.plane).bind(device.name).bind(device.driver)
-                    .bind(device.memory.count).bind(int64_t{device.software}).bind(now.count).run());
+      SHOAL_TRY(query.bind(host.value)
+                    .bind(device.name_on_host)
+                    .bind(device.selector)
+                    .bind(device.plane)
+                    .bind(device.name)
+                    .bind(device.driver)
+                    .bind(device.memory.count)
+                    .bind(int64_t{device.software})
+                    .bind(now.count)
+                    .run());
     }
     int64_t last_measured = 0;
     {
@@ -131,13 +148,23 @@ Result<void> HostTable::save_device(HostId host, const DeviceRow& device, Millis
     if (device.measured_at.count == 0 || device.measured_at.count == last_measured) return {};
     Query query = store_.query(
         "INSERT INTO benchmark (device_id, measured_at_ms, decode_rows_per_second, "
-        "prefill_rows_per_second, weight_bytes_per_second, flops_per_second, copy_bytes_per_second, "
-        "exact, samples, failed, unsupported, first_failure) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
-    return query.bind(device_id).bind(device.measured_at.count).bind(device.decode_rows_per_second)
-        .bind(device.prefill_rows_per_second).bind(device.weight_bytes_per_second)
-        .bind(device.flops_per_second).bind(device.copy_bytes_per_second)
-        .bind(int64_t{device.exact}).bind(device.samples).bind(device.failed)
-        .bind(device.unsupported).bind(device.first_failure).run();
+        "prefill_rows_per_second, weight_bytes_per_second, flops_per_second, "
+        "copy_bytes_per_second, "
+        "exact, samples, failed, unsupported, first_failure) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
+        "?, ?)");
+    return query.bind(device_id)
+        .bind(device.measured_at.count)
+        .bind(device.decode_rows_per_second)
+        .bind(device.prefill_rows_per_second)
+        .bind(device.weight_bytes_per_second)
+        .bind(device.flops_per_second)
+        .bind(device.copy_bytes_per_second)
+        .bind(int64_t{device.exact})
+        .bind(device.samples)
+        .bind(device.failed)
+        .bind(device.unsupported)
+        .bind(device.first_failure)
+        .run();
   });
 }
 
@@ -148,9 +175,11 @@ Result<std::vector<DeviceRow>> HostTable::devices(HostId host) {
       "coalesce(measured_at_ms, 0), coalesce(decode_rows_per_second, 0.0), "
       "coalesce(prefill_rows_per_second, 0.0), coalesce(weight_bytes_per_second, 0.0), "
       "coalesce(flops_per_second, 0.0), coalesce(copy_bytes_per_second, 0.0), coalesce(exact, 0), "
-      "coalesce(samples, 0), coalesce(failed, 0), coalesce(unsupported, 0), coalesce(first_failure, '') "
+      "coalesce(samples, 0), coalesce(failed, 0), coalesce(unsupported, 0), "
+      "coalesce(first_failure, '') "
       "FROM device LEFT JOIN benchmark ON benchmark.id = "
-      "(SELECT max(id) FROM benchmark WHERE device_id = device.id) WHERE host_id = ? ORDER BY device.id");
+      "(SELECT max(id) FROM benchmark WHERE device_id = device.id) WHERE host_id = ? ORDER BY "
+      "device.id");
   query.bind(host.value);
   while (true) {
     SHOAL_TRY_ASSIGN(some, query.row());
@@ -178,10 +207,16 @@ Result<std::vector<DeviceRow>> HostTable::devices(HostId host) {
   }
 }
 
-Result<void> HostTable::add_invite(const Digest& secret, Millis now, Millis expires_at, int64_t uses_max) {
+Result<void> HostTable::add_invite(const Digest& secret, Millis now, Millis expires_at,
+                                   int64_t uses_max) {
   Query query = store_.query(
-      "INSERT INTO invite (secret_digest, created_at_ms, expires_at_ms, uses_max) VALUES (?, ?, ?, ?)");
-  return query.bind(ByteSpan(secret.bytes)).bind(now.count).bind(expires_at.count).bind(uses_max).run();
+      "INSERT INTO invite (secret_digest, created_at_ms, expires_at_ms, uses_max) VALUES (?, ?, ?, "
+      "?)");
+  return query.bind(ByteSpan(secret.bytes))
+      .bind(now.count)
+      .bind(expires_at.count)
+      .bind(uses_max)
+      .run();
 }
 
 Result<void> HostTable::use_invite(const Digest& secret, Millis now) {
@@ -193,15 +228,17 @@ Result<void> HostTable::use_invite(const Digest& secret, Millis now) {
       SHOAL_TRY_ASSIGN(some, query.bind(ByteSpan(secret.bytes)).row());
       if (!some) {
         return Error{ErrorCode::kDenied,
-                     "the attach URL's invite is not one of this coordinator; ask its administrator for a new URL"};
+                     "the attach URL's invite is not one of this coordinator; ask its "
+                     "administrator for a new URL"};
       }
       if (now.count >= query.integer(1)) {
         return Error{ErrorCode::kDenied,
                      "the attach URL's invite has expired; ask the administrator for a new URL"};
       }
       if (query.integer(3) >= query.integer(2)) {
-        return Error{ErrorCode::kDenied, "the attach URL's invite has been used as often as it may be; "
-                                         "ask the administrator for a new URL"};
+        return Error{ErrorCode::kDenied,
+                     "the attach URL's invite has been used as often as it may be; "
+                     "ask the administrator for a new URL"};
       }
       id = query.integer(0);
     }

@@ -1,6 +1,6 @@
 #pragma once
-// Hosts, their devices and what these measured, and the invites by which hosts come. Rows in and out;
-// decides nothing but whether an invite may still be used.
+// Hosts, their devices and what these measured, and the invites by which hosts come. Rows in and
+// out; decides nothing but whether an invite may still be used.
 
 #include <optional>
 #include <string>
@@ -36,6 +36,8 @@ struct DeviceRow {
   bool exact = false;
   int64_t samples = 0, failed = 0, unsupported = 0;
   std::string first_failure;
+
+  friend bool operator==(const DeviceRow&, const DeviceRow&) = default;
 };
 
 class HostTable {
@@ -45,8 +47,8 @@ class HostTable {
   Result<std::optional<HostRow>> find(HostId id);
   Result<std::optional<HostRow>> find(const SigningPublicKey& key);
   Result<std::vector<HostRow>> list();
-  Result<HostId> enrol(const HostRow& host);             // Its id is not used.
-  Result<void> update(const HostRow& host);              // Name, system, version, last seen.
+  Result<HostId> enrol(const HostRow& host);  // Its id is not used.
+  Result<void> update(const HostRow& host);   // Name, system, version, last seen.
   Result<void> set_last_seen(HostId id, Millis at);
   Result<void> set_standing(HostId id, Standing standing);  // kNotFound for an unknown host.
 

@@ -9,23 +9,32 @@ Result<ModelId> ModelTable::add(const ModelRow& model) {
       Query query = store_.query("SELECT id FROM model WHERE name = ?");
       SHOAL_TRY_ASSIGN(taken, query.bind(model.name).row());
       if (taken) {
-        return Error{ErrorCode::kExists, "there is a model " + model.name +
-                                             " already; remove it first, or publish under another --name"};
+        return Error{ErrorCode::kExists,
+                     "there is a model " + model.name +
+                         " already; remove it first, or publish under another --name"};
       }
     }
     {
       Query query = store_.query(
           "INSERT INTO model (name, digest, manifest, published_at_ms) VALUES (?, ?, ?, ?)");
-      SHOAL_TRY(query.bind(model.name).bind(ByteSpan(model.digest.bytes))
-                    .bind(as_bytes(model.manifest)).bind(model.published_at.count).run());
+      SHOAL_TRY(query.bind(model.name)
+                    .bind(ByteSpan(model.digest.bytes))
+                    .bind(as_bytes(model.manifest))
+                    .bind(model.published_at.count)
+                    .run());
     }
     id = ModelId{store_.last_id()};
     for (size_t i = 0; i < model.shards.size(); ++i) {
       const ShardRow& shard = model.shards[i];
       Query query = store_.query(
-          "INSERT INTO shard (model_id, fragment, digest, sealed_bytes, wrapped_key) VALUES (?, ?, ?, ?, ?)");
-      SHOAL_TRY(query.bind(id.value).bind(static_cast<int64_t>(i)).bind(ByteSpan(shard.digest.bytes))
-                    .bind(shard.sealed_bytes).bind(ByteSpan(shard.wrapped_key)).run());
+          "INSERT INTO shard (model_id, fragment, digest, sealed_bytes, wrapped_key) VALUES (?, ?, "
+          "?, ?, ?)");
+      SHOAL_TRY(query.bind(id.value)
+                    .bind(static_cast<int64_t>(i))
+                    .bind(ByteSpan(shard.digest.bytes))
+                    .bind(shard.sealed_bytes)
+                    .bind(ByteSpan(shard.wrapped_key))
+                    .run());
     }
     return {};
   });
@@ -57,8 +66,8 @@ Result<std::vector<ModelRow>> ModelTable::list() {
 Result<std::optional<ModelRow>> ModelTable::find(const std::string& name) {
   ModelRow model;
   {
-    Query query = store_.query(
-        "SELECT id, digest, manifest, published_at_ms FROM model WHERE name = ?");
+    Query query =
+        store_.query("SELECT id, digest, manifest, published_at_ms FROM model WHERE name = ?");
     SHOAL_TRY_ASSIGN(some, query.bind(name).row());
     if (!some) return std::optional<ModelRow>();
     model.id = ModelId{query.integer(0)};

@@ -1,6 +1,6 @@
 #pragma once
-// Published models: the manifest, and for each fragment its sealed shard and the wrapped key. Rows in and
-// out. A model is there whole or not at all.
+// Published models: the manifest, and for each fragment its sealed shard and the wrapped key. Rows
+// in and out. A model is there whole or not at all.
 
 #include <optional>
 #include <string>

@@ -4,9 +4,14 @@ namespace shoal {
 
 Result<SessionId> SessionTable::start(const SessionRow& session) {
   Query query = store_.query(
-      "INSERT INTO session (model, privacy, state, prompt_tokens, started_at_ms) VALUES (?, ?, ?, ?, ?)");
-  SHOAL_TRY(query.bind(session.model).bind(session.privacy).bind(session.state)
-                .bind(session.prompt_tokens).bind(session.started_at.count).run());
+      "INSERT INTO session (model, privacy, state, prompt_tokens, started_at_ms) VALUES (?, ?, ?, "
+      "?, ?)");
+  SHOAL_TRY(query.bind(session.model)
+                .bind(session.privacy)
+                .bind(session.state)
+                .bind(session.prompt_tokens)
+                .bind(session.started_at.count)
+                .run());
   return SessionId{store_.last_id()};
 }
 
@@ -14,18 +19,31 @@ Result<void> SessionTable::update(const SessionRow& session) {
   Query query = store_.query(
       "UPDATE session SET state = ?, reason = ?, tokens = ?, relayed_bytes = ?, failovers = ?, "
       "gap_ms_max = ?, ended_at_ms = ? WHERE id = ?");
-  return query.bind(session.state).bind(session.reason).bind(session.tokens)
-      .bind(session.relayed_bytes).bind(session.failovers).bind(session.gap_max.count)
-      .bind(session.ended_at.count).bind(session.id.value).run();
+  return query.bind(session.state)
+      .bind(session.reason)
+      .bind(session.tokens)
+      .bind(session.relayed_bytes)
+      .bind(session.failovers)
+      .bind(session.gap_max.count)
+      .bind(session.ended_at.count)
+      .bind(session.id.value)
+      .run();
 }
 
 Result<int64_t> SessionTable::add_stage(SessionId session, const SessionStageRow& stage) {
   Query query = store_.query(
       "INSERT INTO session_stage (session_id, stage, host_id, device, device_name, plane, "
       "first_fragment, last_fragment, opened_at_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)");
-  SHOAL_TRY(query.bind(session.value).bind(stage.stage).bind(stage.host.value).bind(stage.device)
-                .bind(stage.device_name).bind(stage.plane).bind(stage.first_fragment)
-                .bind(stage.last_fragment).bind(stage.opened_at.count).run());
+  SHOAL_TRY(query.bind(session.value)
+                .bind(stage.stage)
+                .bind(stage.host.value)
+                .bind(stage.device)
+                .bind(stage.device_name)
+                .bind(stage.plane)
+                .bind(stage.first_fragment)
+                .bind(stage.last_fragment)
+                .bind(stage.opened_at.count)
+                .run());
   return store_.last_id();
 }
 
@@ -34,12 +52,19 @@ Result<void> SessionTable::lose_stage(int64_t stage_row, Millis at, const std::s
   return query.bind(at.count).bind(cause).bind(stage_row).run();
 }
 
-Result<LeaseId> SessionTable::grant_lease(SessionId session, const SessionStageRow& stage, Millis at) {
+Result<LeaseId> SessionTable::grant_lease(SessionId session, const SessionStageRow& stage,
+                                          Millis at) {
   Query query = store_.query(
-      "INSERT INTO lease (session_id, host_id, device, first_fragment, last_fragment, granted_at_ms) "
+      "INSERT INTO lease (session_id, host_id, device, first_fragment, last_fragment, "
+      "granted_at_ms) "
       "VALUES (?, ?, ?, ?, ?, ?)");
-  SHOAL_TRY(query.bind(session.value).bind(stage.host.value).bind(stage.device)
-                .bind(stage.first_fragment).bind(stage.last_fragment).bind(at.count).run());
+  SHOAL_TRY(query.bind(session.value)
+                .bind(stage.host.value)
+                .bind(stage.device)
+                .bind(stage.first_fragment)
+                .bind(stage.last_fragment)
+                .bind(at.count)
+                .run());
   return LeaseId{store_.last_id()};
 }
 
@@ -78,7 +103,8 @@ Result<std::vector<SessionRow>> SessionTable::list(int64_t ended_max) {
 Result<std::vector<SessionStageRow>> SessionTable::stages(SessionId session) {
   std::vector<SessionStageRow> stages;
   Query query = store_.query(
-      "SELECT stage, host_id, device, device_name, plane, first_fragment, last_fragment, opened_at_ms, "
+      "SELECT stage, host_id, device, device_name, plane, first_fragment, last_fragment, "
+      "opened_at_ms, "
       "lost_at_ms, cause FROM session_stage WHERE session_id = ? ORDER BY stage, id");
   query.bind(session.value);
   while (true) {
@@ -125,14 +151,19 @@ Result<int64_t> SessionTable::fail_unfinished(Millis at, const std::string& reas
 Result<void> SessionTable::add_event(const EventRow& event) {
   Query query = store_.query(
       "INSERT INTO event (at_ms, kind, host_id, session_id, text) VALUES (?, ?, ?, ?, ?)");
-  return query.bind(event.at.count).bind(event.kind).bind(event.host.value).bind(event.session.value)
-      .bind(event.text).run();
+  return query.bind(event.at.count)
+      .bind(event.kind)
+      .bind(event.host.value)
+      .bind(event.session.value)
+      .bind(event.text)
+      .run();
 }
 
 Result<std::vector<EventRow>> SessionTable::events(int64_t after_id, int64_t count_max) {
   std::vector<EventRow> events;
   Query query = store_.query(
-      "SELECT id, at_ms, kind, host_id, session_id, text FROM event WHERE id > ? ORDER BY id LIMIT ?");
+      "SELECT id, at_ms, kind, host_id, session_id, text FROM event WHERE id > ? ORDER BY id LIMIT "
+      "?");
   query.bind(after_id).bind(count_max);
   while (true) {
     SHOAL_TRY_ASSIGN(some, query.row());

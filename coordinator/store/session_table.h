@@ -1,6 +1,6 @@
 #pragma once
-// Sessions, who ran which stage of them and under which lease, and the append-only events. Rows in and
-// out. Never holds a prompt, a token or a key.
+// Sessions, who ran which stage of them and under which lease, and the append-only events. Rows in
+// and out. Never holds a prompt, a token or a key.
 
 #include <string>
 #include <vector>
@@ -43,11 +43,14 @@ class SessionTable {
   explicit SessionTable(Store& store) : store_(store) {}  // The store outlives the table.
 
   // Several writes as one.
-  Result<void> transaction(const std::function<Result<void>()>& body) { return store_.transaction(body); }
+  Result<void> transaction(const std::function<Result<void>()>& body) {
+    return store_.transaction(body);
+  }
 
   Result<SessionId> start(const SessionRow& session);
   Result<void> update(const SessionRow& session);  // State, reason, figures, end.
-  Result<int64_t> add_stage(SessionId session, const SessionStageRow& stage);  // A number for lose_stage.
+  Result<int64_t> add_stage(SessionId session,
+                            const SessionStageRow& stage);  // A number for lose_stage.
   Result<void> lose_stage(int64_t stage_row, Millis at, const std::string& cause);
   Result<LeaseId> grant_lease(SessionId session, const SessionStageRow& stage, Millis at);
   Result<void> end_lease(LeaseId lease, Millis at);

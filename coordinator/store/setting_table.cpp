@@ -11,7 +11,8 @@ Result<std::optional<std::string>> SettingTable::get(const std::string& key) {
 
 Result<void> SettingTable::set(const std::string& key, const std::string& value) {
   Query query = store_.query(
-      "INSERT INTO setting (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value");
+      "INSERT INTO setting (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = "
+      "excluded.value");
   return query.bind(key).bind(value).run();
 }
 

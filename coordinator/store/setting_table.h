@@ -1,5 +1,6 @@
 #pragma once
-// Small facts about the coordinator itself, by key: what a settings file must not be able to change.
+// Small facts about the coordinator itself, by key: what a settings file must not be able to
+// change.
 
 #include <optional>
 #include <string>

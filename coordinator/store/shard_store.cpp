@@ -11,7 +11,8 @@ namespace {
 
 constexpr Bytes kKeyFileBytesMax{4096};
 
-// What master.salt holds after the salt: this text, wrapped. It tells a wrong passphrase from a right one.
+// What master.salt holds after the salt: this text, wrapped. It tells a wrong passphrase from a
+// right one.
 constexpr std::string_view kCheckText = "shoal-master-key-1";
 
 bool is_there(const std::filesystem::path& path) {
@@ -37,10 +38,12 @@ Result<void> make_master_key(const std::filesystem::path& folder, std::string_vi
   return write_file_durably(folder / "master.salt", file, 0600);
 }
 
-Result<SecretBytes> load_master_key(const std::filesystem::path& folder, std::string_view passphrase) {
+Result<SecretBytes> load_master_key(const std::filesystem::path& folder,
+                                    std::string_view passphrase) {
   if (is_there(folder / "master.salt")) {
     if (passphrase.empty()) {
-      return Error{ErrorCode::kDenied, "the shard keys are under a passphrase: set SHOAL_PASSPHRASE"};
+      return Error{ErrorCode::kDenied,
+                   "the shard keys are under a passphrase: set SHOAL_PASSPHRASE"};
     }
     SHOAL_TRY_ASSIGN(file, read_file(folder / "master.salt", kKeyFileBytesMax));
     PassphraseSalt salt;
@@ -50,14 +53,16 @@ Result<SecretBytes> load_master_key(const std::filesystem::path& folder, std::st
     std::copy_n(file.begin(), salt.size(), salt.begin());
     SHOAL_TRY_ASSIGN(key, derive_key_from_passphrase(passphrase, salt));
     if (!unwrap_key(key, ByteSpan(file).subspan(salt.size())).ok()) {
-      return Error{ErrorCode::kDenied, "SHOAL_PASSPHRASE is not the passphrase of this data folder"};
+      return Error{ErrorCode::kDenied,
+                   "SHOAL_PASSPHRASE is not the passphrase of this data folder"};
     }
     return key;
   }
   Result<ByteVector> file = read_file(folder / "master.key", kKeyFileBytesMax);
   if (!file.ok()) return with_context(file.error(), "master key");
   if (file.value().size() != kKeyBytes) {
-    return Error{ErrorCode::kCorrupt, (folder / "master.key").string() + " is not a key of 32 bytes"};
+    return Error{ErrorCode::kCorrupt,
+                 (folder / "master.key").string() + " is not a key of 32 bytes"};
   }
   SecretBytes key{ByteSpan(file.value())};
   wipe(file.value());
@@ -111,8 +116,8 @@ Result<ShardStore::Upload> ShardStore::upload(const Digest& digest, uint64_t siz
   const std::filesystem::path temporary =
       folder_ / (digest.hex() + "." + hex_encode(suffix) + ".part");
   SHOAL_TRY_ASSIGN(file, AppendFile::open(temporary));
-  return Upload(std::make_unique<Upload::Parts>(Upload::Parts{
-      temporary, path_of(digest), std::move(file), DigestBuilder(), digest, size}));
+  return Upload(std::make_unique<Upload::Parts>(
+      Upload::Parts{temporary, path_of(digest), std::move(file), DigestBuilder(), digest, size}));
 }
 
 Result<void> ShardStore::Upload::write(ByteSpan bytes) {
@@ -157,7 +162,8 @@ Result<void> ShardStore::remove(const Digest& digest) {
   std::error_code code;
   std::filesystem::remove(path_of(digest), code);
   if (code) {
-    return Error{ErrorCode::kIo, "cannot remove " + path_of(digest).string() + ": " + code.message()};
+    return Error{ErrorCode::kIo,
+                 "cannot remove " + path_of(digest).string() + ": " + code.message()};
   }
   return {};
 }
@@ -174,7 +180,8 @@ Result<std::vector<Digest>> ShardStore::list() const {
   return digests;
 }
 
-Result<ByteVector> ShardStore::seal_key_for(const BoxPublicKey& worker, const ShardRow& shard) const {
+Result<ByteVector> ShardStore::seal_key_for(const BoxPublicKey& worker,
+                                            const ShardRow& shard) const {
   Result<SecretBytes> key = unwrap_key(master_, shard.wrapped_key);
   if (!key.ok()) return with_context(key.error(), "key of shard " + shard.digest.hex());
   return seal_to(worker, key.value().view());

@@ -1,6 +1,6 @@
 #pragma once
-// Sealed shards as files in DATA/shards, named by their digests, and the master key that wraps their
-// keys. Holds ciphertext only; a key leaves as one sealed to a worker. No SQLite here.
+// Sealed shards as files in DATA/shards, named by their digests, and the master key that wraps
+// their keys. Holds ciphertext only; a key leaves as one sealed to a worker. No SQLite here.
 
 #include <cstdint>
 #include <filesystem>
@@ -13,11 +13,13 @@
 
 namespace shoal {
 
-// The key that wraps all shard keys: DATA/master.key (mode 0600), or derived from a passphrase with the salt in
-// DATA/master.salt. `make_master_key` fails with kExists when there is one.
+// The key that wraps all shard keys: DATA/master.key (mode 0600), or derived from a passphrase with
+// the salt in DATA/master.salt. `make_master_key` fails with kExists when there is one.
 Result<void> make_master_key(const std::filesystem::path& folder, std::string_view passphrase);
-// kDenied with what to do when the passphrase is missing or, by the check kept beside the salt, wrong.
-Result<SecretBytes> load_master_key(const std::filesystem::path& folder, std::string_view passphrase);
+// kDenied with what to do when the passphrase is missing or, by the check kept beside the salt,
+// wrong.
+Result<SecretBytes> load_master_key(const std::filesystem::path& folder,
+                                    std::string_view passphrase);
 
 class ShardStore {
  public:

@@ -17,28 +17,23 @@ constexpr int kBusyMs = 2000;               // A backup tool may hold the file f
 ErrorCode code_of(int sqlite_code) {
   switch (sqlite_code & 0xff) {
     case SQLITE_CORRUPT:
-    case SQLITE_NOTADB:
-      return ErrorCode::kCorrupt;
+    case SQLITE_NOTADB: return ErrorCode::kCorrupt;
     case SQLITE_FULL:
     case SQLITE_NOMEM:
-    case SQLITE_TOOBIG:
-      return ErrorCode::kNoSpace;
+    case SQLITE_TOOBIG: return ErrorCode::kNoSpace;
     case SQLITE_READONLY:
     case SQLITE_CANTOPEN:
     case SQLITE_PERM:
-    case SQLITE_AUTH:
-      return ErrorCode::kDenied;
+    case SQLITE_AUTH: return ErrorCode::kDenied;
     case SQLITE_BUSY:
-    case SQLITE_LOCKED:
-      return ErrorCode::kUnavailable;
-    case SQLITE_CONSTRAINT:
-      return ErrorCode::kExists;
-    default:
-      return ErrorCode::kIo;
+    case SQLITE_LOCKED: return ErrorCode::kUnavailable;
+    case SQLITE_CONSTRAINT: return ErrorCode::kExists;
+    default: return ErrorCode::kIo;
   }
 }
 
-// One process alone uses the folder; the lock file says which, for the message that the other one prints.
+// One process alone uses the folder; the lock file says which, for the message that the other one
+// prints.
 Result<FileLock> lock_folder(const std::filesystem::path& folder) {
   const std::filesystem::path path = folder / "lock";
   Result<FileLock> lock = FileLock::acquire(path);
@@ -49,9 +44,10 @@ Result<FileLock> lock_folder(const std::filesystem::path& folder) {
   if (lock.error().code != ErrorCode::kUnavailable) return lock;
   std::string pid;
   std::ifstream(path) >> pid;
-  return Error{ErrorCode::kUnavailable,
-               folder.string() + " is in use by another running coordinator" +
-                   (pid.empty() ? "" : " (process " + pid + ")") + "; stop it first, or use another --data"};
+  return Error{ErrorCode::kUnavailable, folder.string() +
+                                            " is in use by another running coordinator" +
+                                            (pid.empty() ? "" : " (process " + pid + ")") +
+                                            "; stop it first, or use another --data"};
 }
 
 }  // namespace
@@ -80,7 +76,8 @@ Error Store::last_error(std::string_view doing) const {
   const ErrorCode kind = code_of(code);
   if (kind == ErrorCode::kCorrupt) text += "; stop the coordinator and restore a backup";
   if (kind == ErrorCode::kNoSpace) text += "; free some space and try again";
-  if (kind == ErrorCode::kDenied) text += "; the folder must be writable by the user that runs the coordinator";
+  if (kind == ErrorCode::kDenied)
+    text += "; the folder must be writable by the user that runs the coordinator";
   return {kind, std::move(text)};
 }
 
@@ -91,23 +88,24 @@ Result<std::unique_ptr<Store>> Store::open(const std::filesystem::path& folder) 
 Result<std::unique_ptr<Store>> Store::open(const std::filesystem::path& folder, Options options) {
   std::error_code code;
   if (!std::filesystem::is_directory(folder, code)) {
-    return Error{ErrorCode::kNotFound,
-                 folder.string() + " holds no coordinator: make one with shoalctl --data " +
-                     folder.string() + " init"};
+    return Error{ErrorCode::kNotFound, folder.string() +
+                                           " holds no coordinator: make one with shoalctl --data " +
+                                           folder.string() + " init"};
   }
   SHOAL_TRY_ASSIGN(lock, lock_folder(folder));
-  auto store = std::make_unique<Store>(
-      std::make_unique<State>(std::move(lock), folder / "store.sqlite"));
-  if (sqlite3_open_v2(store->state_->path.c_str(), &store->state_->database,
-                      SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX |
-                          SQLITE_OPEN_EXRESCODE,
-                      options.vfs) != SQLITE_OK) {
+  auto store =
+      std::make_unique<Store>(std::make_unique<State>(std::move(lock), folder / "store.sqlite"));
+  if (sqlite3_open_v2(
+          store->state_->path.c_str(), &store->state_->database,
+          SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE,
+          options.vfs) != SQLITE_OK) {
     return store->last_error("cannot open");
   }
   sqlite3_busy_timeout(store->state_->database, kBusyMs);
   // Keys and invites are inside: the owner alone may read it.
-  std::filesystem::permissions(store->state_->path,
-                               std::filesystem::perms::owner_read | std::filesystem::perms::owner_write, code);
+  std::filesystem::permissions(
+      store->state_->path, std::filesystem::perms::owner_read | std::filesystem::perms::owner_write,
+      code);
   SHOAL_TRY(store->execute("PRAGMA journal_mode = WAL"));
   SHOAL_TRY(store->execute("PRAGMA synchronous = FULL"));
   SHOAL_TRY(store->execute("PRAGMA foreign_keys = ON"));
@@ -127,12 +125,13 @@ Result<std::unique_ptr<Store>> Store::open(const std::filesystem::path& folder, 
 
 int Store::version() const {
   int version = 0;
-  sqlite3_exec(state_->database, "PRAGMA user_version",
-               [](void* out, int, char** values, char**) {
-                 *static_cast<int*>(out) = std::atoi(values[0]);
-                 return 0;
-               },
-               &version, nullptr);
+  sqlite3_exec(
+      state_->database, "PRAGMA user_version",
+      [](void* out, int, char** values, char**) {
+        *static_cast<int*>(out) = std::atoi(values[0]);
+        return 0;
+      },
+      &version, nullptr);
   return version;
 }
 
@@ -192,8 +191,8 @@ Result<void> Store::transaction(const std::function<Result<void>()>& body) {
 Query Store::query(const char* sql) {
   sqlite3_stmt*& statement = state_->statements[sql];
   if (statement == nullptr) {
-    const int code = sqlite3_prepare_v3(state_->database, sql, -1, SQLITE_PREPARE_PERSISTENT, &statement,
-                                        nullptr);
+    const int code = sqlite3_prepare_v3(state_->database, sql, -1, SQLITE_PREPARE_PERSISTENT,
+                                        &statement, nullptr);
     if (code != SQLITE_OK) {
       Query query(*this, nullptr);
       query.error_ = last_error("cannot prepare");
@@ -234,8 +233,10 @@ Result<void> Store::check_integrity() {
 }
 
 Query::Query(Query&& other) noexcept
-    : store_(other.store_), statement_(std::exchange(other.statement_, nullptr)),
-      error_(std::move(other.error_)), bound_(other.bound_) {}
+    : store_(other.store_),
+      statement_(std::exchange(other.statement_, nullptr)),
+      error_(std::move(other.error_)),
+      bound_(other.bound_) {}
 
 Query::~Query() {
   if (statement_ == nullptr) return;
@@ -257,8 +258,9 @@ Query& Query::bind(double value) {
 }
 Query& Query::bind(std::string_view value) {
   if (statement_ != nullptr) {
-    keep_error(sqlite3_bind_text64(statement_, ++bound_, value.data() == nullptr ? "" : value.data(),
-                                   value.size(), SQLITE_TRANSIENT, SQLITE_UTF8));
+    keep_error(sqlite3_bind_text64(statement_, ++bound_,
+                                   value.data() == nullptr ? "" : value.data(), value.size(),
+                                   SQLITE_TRANSIENT, SQLITE_UTF8));
   }
   return *this;
 }
@@ -277,7 +279,8 @@ Result<bool> Query::row() {
   const int code = sqlite3_step(statement_);
   if (code == SQLITE_ROW) return true;
   if (code == SQLITE_DONE) return false;
-  error_ = store_->last_error(sqlite3_stmt_readonly(statement_) != 0 ? "cannot read" : "cannot write");
+  error_ =
+      store_->last_error(sqlite3_stmt_readonly(statement_) != 0 ? "cannot read" : "cannot write");
   return *error_;
 }
 
@@ -292,7 +295,9 @@ int64_t Query::integer(int column) const { return sqlite3_column_int64(statement
 double Query::real(int column) const { return sqlite3_column_double(statement_, column); }
 std::string Query::text(int column) const {
   const auto* data = reinterpret_cast<const char*>(sqlite3_column_text(statement_, column));
-  return data == nullptr ? "" : std::string(data, static_cast<size_t>(sqlite3_column_bytes(statement_, column)));
+  return data == nullptr
+             ? ""
+             : std::string(data, static_cast<size_t>(sqlite3_column_bytes(statement_, column)));
 }
 ByteVector Query::blob(int column) const {
   const auto* data = static_cast<const std::byte*>(sqlite3_column_blob(statement_, column));

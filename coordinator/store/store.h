@@ -24,7 +24,7 @@ struct sqlite3_stmt;
 namespace shoal {
 
 struct Migration {
-  int version;           // 1, 2, 3, ...: what the store has after it.
+  int version;  // 1, 2, 3, ...: what the store has after it.
   std::string_view name;
   const char* sql;
 };
@@ -33,8 +33,9 @@ std::span<const Migration> migrations();
 
 class Store;
 
-// One use of a prepared statement: bind the parameters in order, then read rows or run it. An error of
-// any part comes out of row() or run(). Ends, and frees the statement for the next use, with its scope.
+// One use of a prepared statement: bind the parameters in order, then read rows or run it. An error
+// of any part comes out of row() or run(). Ends, and frees the statement for the next use, with its
+// scope.
 class Query {
  public:
   Query(Query&& other) noexcept;
@@ -72,8 +73,9 @@ class Store {
     std::span<const Migration> migrations = shoal::migrations();
   };
 
-  // kNotFound when the folder is absent, kUnavailable when another process has it (with its pid), kCorrupt for
-  // a damaged or foreign file, kUnsupported for one written by a newer Shoal, kDenied when not writable.
+  // kNotFound when the folder is absent, kUnavailable when another process has it (with its pid),
+  // kCorrupt for a damaged or foreign file, kUnsupported for one written by a newer Shoal, kDenied
+  // when not writable.
   static Result<std::unique_ptr<Store>> open(const std::filesystem::path& folder, Options options);
   static Result<std::unique_ptr<Store>> open(const std::filesystem::path& folder);
   struct State;
@@ -82,7 +84,8 @@ class Store {
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
 
-  // Commits when `body` is ok, else undoes all that it wrote. Inside another transaction it joins that one.
+  // Commits when `body` is ok, else undoes all that it wrote. Inside another transaction it joins
+  // that one.
   Result<void> transaction(const std::function<Result<void>()>& body);
 
   // `sql` is a literal: statements are kept by its address.
@@ -90,8 +93,8 @@ class Store {
   int64_t last_id() const;  // Of the row inserted last.
   int64_t changes() const;  // Rows that the last statement changed.
 
-  int version() const;                  // Of the schema.
-  Result<std::string> schema() const;   // Its whole text, sorted by name, for tests.
+  int version() const;                 // Of the schema.
+  Result<std::string> schema() const;  // Its whole text, sorted by name, for tests.
   Result<void> check_integrity();
 
  private:

@@ -36,7 +36,8 @@ std::optional<size_t> choose_replacement(const ReplacementRequest& request,
   return best;
 }
 
-Millis step_timeout(const StepTimes& times, double row_seconds, double predicted_seconds, int64_t rows) {
+Millis step_timeout(const StepTimes& times, double row_seconds, double predicted_seconds,
+                    int64_t rows) {
   SHOAL_CHECK(rows > 0 && times.least.count > 0);
   const double expected = std::max(row_seconds * static_cast<double>(rows), predicted_seconds);
   const Millis floor = row_seconds > 0 ? times.least : std::max(times.least, times.first);

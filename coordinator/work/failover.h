@@ -25,21 +25,22 @@ struct ReplacementCandidate {
   bool has_shards = false;  // A standby: nothing to fetch.
 };
 
-// The place of the best candidate; empty when none will do. A device without a stage of this session
-// comes before one with, one that has not failed before one that has, a standby before others, and
-// then the fastest. A distrusted one is never taken.
+// The place of the best candidate; empty when none will do. A device without a stage of this
+// session comes before one with, one that has not failed before one that has, a standby before
+// others, and then the fastest. A distrusted one is never taken.
 std::optional<size_t> choose_replacement(const ReplacementRequest& request,
                                          std::span<const ReplacementCandidate> candidates);
 
 struct StepTimes {
-  Millis least{2'000};        // No step is given up sooner.
-  double factor = 8.0;        // Times what the same step took before.
-  Millis first{10'000};       // For a stage that has not been measured yet.
+  Millis least{2'000};   // No step is given up sooner.
+  double factor = 8.0;   // Times what the same step took before.
+  Millis first{10'000};  // For a stage that has not been measured yet.
 };
 
-// How long to wait for a step of `rows` on a stage: `row_seconds` is its slowest rate so far, 0 before
-// the first; `predicted_seconds` is what the planner expects of this step.
-Millis step_timeout(const StepTimes& times, double row_seconds, double predicted_seconds, int64_t rows);
+// How long to wait for a step of `rows` on a stage: `row_seconds` is its slowest rate so far, 0
+// before the first; `predicted_seconds` is what the planner expects of this step.
+Millis step_timeout(const StepTimes& times, double row_seconds, double predicted_seconds,
+                    int64_t rows);
 
 // For how long a client must keep a stage without a step: the longest pause that a session can make
 // while another of its stages is being replaced.

@@ -30,7 +30,8 @@ Result<int64_t> integer_of(const Json& object, const char* key, int64_t min, int
                     found->get<uint64_t>() <= static_cast<uint64_t>(max) &&
                     found->get<int64_t>() >= min;
   if (!fits) {
-    return wrong(where + key, "is not a number from " + std::to_string(min) + " to " + std::to_string(max));
+    return wrong(where + key,
+                 "is not a number from " + std::to_string(min) + " to " + std::to_string(max));
   }
   return found->get<int64_t>();
 }

@@ -1,6 +1,6 @@
 #pragma once
-// Reads the manifest of a published model (JSON, as `shoal-run cut` prints it) as hostile input: what
-// planning and sessions need of it. Pure.
+// Reads the manifest of a published model (JSON, as `shoal-run cut` prints it) as hostile input:
+// what planning and sessions need of it. Pure.
 
 #include <cstdint>
 #include <string>
@@ -30,12 +30,12 @@ struct ManifestShard {
 struct ModelManifest {
   std::string name;
   std::string architecture;
-  Digest digest;          // As the manifest names itself.
-  int64_t width = 0;      // Of a hidden row.
+  Digest digest;      // As the manifest names itself.
+  int64_t width = 0;  // Of a hidden row.
   int64_t vocabulary = 0;
-  int64_t context = 0;    // Positions that the model was made for.
+  int64_t context = 0;  // Positions that the model was made for.
   std::vector<int32_t> eos;
-  std::string tokenizer;  // Its definition, as compute/tokenizer reads it.
+  std::string tokenizer;              // Its definition, as compute/tokenizer reads it.
   std::vector<ManifestShard> shards;  // Embedding, blocks, head; at least two.
 };
 

@@ -14,10 +14,11 @@ namespace {
 
 constexpr double kUnmeasuredBytesPerSecond = 1e9;
 constexpr double kUnmeasuredFlopsPerSecond = 1e9;
-constexpr size_t kSubsetDevicesMax = 8;   // Up to here every subset of devices is tried.
-// Parts of the whole model's time on the fastest device. The first decides only between plans of nearly
-// equal time: for the evener one, and never for more stages, as a stage costs what evenness can win at
-// most. Who asks for several stages wants the work shared: then evenness counts as much as time.
+constexpr size_t kSubsetDevicesMax = 8;  // Up to here every subset of devices is tried.
+// Parts of the whole model's time on the fastest device. The first decides only between plans of
+// nearly equal time: for the evener one, and never for more stages, as a stage costs what evenness
+// can win at most. Who asks for several stages wants the work shared: then evenness counts as much
+// as time.
 constexpr double kEvennessWeight = 0.05;
 constexpr double kEvennessWeightAsked = 1.0;
 constexpr double kSecondsMin = 1e-12;  // So that nothing is divided by no time at all.
@@ -44,7 +45,8 @@ class Costs {
       : count_(request.fragments.size()), table_(candidates.size() * count_ * count_, kNever) {
     double reference = kNever;  // The whole model on the fastest device.
     for (const Candidate& candidate : candidates) {
-      reference = std::min(reference, stage_seconds(request.fragments, devices[candidate.device], 1));
+      reference =
+          std::min(reference, stage_seconds(request.fragments, devices[candidate.device], 1));
     }
     for (size_t c = 0; c < candidates.size(); ++c) {
       const PlanDevice& device = devices[candidates[c].device];
@@ -76,7 +78,8 @@ class Costs {
   static bool ends_stage(const PlanRequest& request, size_t first, size_t last) {
     if (request.cuts.empty()) return true;
     const auto next = std::ranges::upper_bound(request.cuts, static_cast<int64_t>(first));
-    const size_t end = next == request.cuts.end() ? request.fragments.size() : static_cast<size_t>(*next);
+    const size_t end =
+        next == request.cuts.end() ? request.fragments.size() : static_cast<size_t>(*next);
     return last + 1 == end;
   }
   double& at(size_t candidate, size_t first, size_t last) {
@@ -150,7 +153,8 @@ Found search_subsets(const Costs& costs, size_t candidates, int64_t stages_min) 
 Found search_order(const Costs& costs, std::span<const size_t> order, int64_t stages_min) {
   const size_t fragments = costs.fragments();
   const size_t width = fragments + 1;
-  const auto levels = static_cast<size_t>(stages_min);  // Stages so far; the last level is "enough".
+  const auto levels =
+      static_cast<size_t>(stages_min);  // Stages so far; the last level is "enough".
   struct Best {
     double cost = kNever;
     int32_t node = -1;
@@ -182,14 +186,16 @@ Found search_order(const Costs& costs, std::span<const size_t> order, int64_t st
 
 // Several orders of the candidates; in an anchored session two trusted ones stand at the ends.
 Found search_orders(const PlanRequest& request, std::span<const PlanDevice> devices,
-                    const std::vector<Candidate>& candidates, const Costs& costs, int64_t stages_min) {
+                    const std::vector<Candidate>& candidates, const Costs& costs,
+                    int64_t stages_min) {
   std::vector<size_t> by_speed(candidates.size());
   std::iota(by_speed.begin(), by_speed.end(), size_t{0});
   std::vector<size_t> by_memory = by_speed;
   std::ranges::stable_sort(by_speed, {}, [&](size_t c) {
     return stage_seconds(request.fragments, devices[candidates[c].device], 1);
   });
-  std::ranges::stable_sort(by_memory, std::greater(), [&](size_t c) { return candidates[c].memory; });
+  std::ranges::stable_sort(by_memory, std::greater(),
+                           [&](size_t c) { return candidates[c].memory; });
   Found found;
   for (std::vector<size_t> order : {by_speed, by_memory}) {
     for (const bool reversed : {false, true}) {
@@ -211,7 +217,8 @@ Found search_orders(const PlanRequest& request, std::span<const PlanDevice> devi
 Found search(const PlanRequest& request, std::span<const PlanDevice> devices,
              const std::vector<Candidate>& candidates, int64_t stages_min) {
   const Costs costs(request, devices, candidates);
-  if (candidates.size() <= kSubsetDevicesMax) return search_subsets(costs, candidates.size(), stages_min);
+  if (candidates.size() <= kSubsetDevicesMax)
+    return search_subsets(costs, candidates.size(), stages_min);
   return search_orders(request, devices, candidates, costs, stages_min);
 }
 
@@ -242,16 +249,21 @@ Result<void> check_request(const PlanRequest& request) {
 // One sentence for the person who asked, naming the first thing that is in the way.
 Error why_not(const PlanRequest& request, std::span<const PlanDevice> devices,
               const std::vector<Candidate>& candidates, int64_t stages) {
-  const auto unavailable = [](std::string text) { return Error{ErrorCode::kUnavailable, std::move(text)}; };
-  if (devices.empty()) return unavailable("no device is ready: attach a host, or wait for its self-test");
+  const auto unavailable = [](std::string text) {
+    return Error{ErrorCode::kUnavailable, std::move(text)};
+  };
+  if (devices.empty())
+    return unavailable("no device is ready: attach a host, or wait for its self-test");
   if (candidates.empty()) {
     return unavailable("none of the " + std::to_string(devices.size()) +
                        " devices has passed the exactness self-test");
   }
-  if (request.anchored &&
-      std::ranges::none_of(candidates, [&](const Candidate& c) { return devices[c.device].trusted; })) {
-    return unavailable("an anchored session needs a device of a trusted host, and none is ready: "
-                       "shoalctl host trust ID");
+  if (request.anchored && std::ranges::none_of(candidates, [&](const Candidate& c) {
+        return devices[c.device].trusted;
+      })) {
+    return unavailable(
+        "an anchored session needs a device of a trusted host, and none is ready: "
+        "shoalctl host trust ID");
   }
   if (static_cast<size_t>(stages) > candidates.size()) {
     return unavailable(std::to_string(stages) + " stages were asked for, but only " +
@@ -265,20 +277,23 @@ Error why_not(const PlanRequest& request, std::span<const PlanDevice> devices,
   }
   const Bytes whole = stage_memory(request.fragments, request.context, request.rows_max);
   if (whole > together) {
-    return unavailable("the model needs " + mebibytes(whole) + " for this session, but the ready devices have " +
-                       mebibytes(together) + " free together");
+    return unavailable("the model needs " + mebibytes(whole) +
+                       " for this session, but the ready devices have " + mebibytes(together) +
+                       " free together");
   }
   for (size_t i = 0; i < request.fragments.size(); ++i) {
-    const Bytes one = stage_memory(request.fragments.subspan(i, 1), request.context, request.rows_max);
+    const Bytes one =
+        stage_memory(request.fragments.subspan(i, 1), request.context, request.rows_max);
     if (one > largest) {
       return unavailable("fragment " + std::to_string(i) + " of the model needs " + mebibytes(one) +
                          ", but no ready device has more than " + mebibytes(largest) + " free");
     }
   }
-  return unavailable(request.anchored
-                         ? "no split puts the model's ends on trusted hosts within the devices' free memory"
-                         : "no split of the model fits the free memory of the " +
-                               std::to_string(candidates.size()) + " ready devices");
+  return unavailable(
+      request.anchored
+          ? "no split puts the model's ends on trusted hosts within the devices' free memory"
+          : "no split of the model fits the free memory of the " +
+                std::to_string(candidates.size()) + " ready devices");
 }
 
 }  // namespace
@@ -292,7 +307,8 @@ Bytes stage_memory(std::span<const FragmentCost> fragments, int64_t context, int
   return weights_and_state + workspace;
 }
 
-double stage_seconds(std::span<const FragmentCost> fragments, const PlanDevice& device, int64_t rows) {
+double stage_seconds(std::span<const FragmentCost> fragments, const PlanDevice& device,
+                     int64_t rows) {
   double weights = 0, flops = 0;
   for (const FragmentCost& fragment : fragments) {
     weights += static_cast<double>(fragment.weights.count);
@@ -328,9 +344,8 @@ Result<Plan> plan_session(const PlanRequest& request, std::span<const PlanDevice
   for (size_t i = 0; i < devices.size(); ++i) {
     if (!request.exact || devices[i].exact) candidates.push_back({i, devices[i].memory_free});
   }
-  const int64_t stages_min =
-      request.cuts.empty() ? std::max<int64_t>(request.stages_min, 1)
-                           : static_cast<int64_t>(request.cuts.size()) + 1;
+  const int64_t stages_min = request.cuts.empty() ? std::max<int64_t>(request.stages_min, 1)
+                                                  : static_cast<int64_t>(request.cuts.size()) + 1;
   const auto last_fragment = static_cast<int64_t>(request.fragments.size()) - 1;
 
   Plan plan;

@@ -28,8 +28,8 @@ struct PlanDevice {
 struct PlanRequest {
   std::span<const FragmentCost> fragments;
   int64_t width = 0;
-  int64_t context = 0;      // Positions of the session's one sequence.
-  int64_t rows_max = 1;     // Of a step.
+  int64_t context = 0;   // Positions of the session's one sequence.
+  int64_t rows_max = 1;  // Of a step.
   int64_t stages_min = 1;
   std::vector<int64_t> cuts;  // Not empty: exactly these stage starts, besides 0; ascending.
   bool anchored = false;      // First and last stage on trusted hosts.
@@ -48,13 +48,14 @@ struct Plan {
 
 // What a stage needs on its device, and how long it takes.
 Bytes stage_memory(std::span<const FragmentCost> fragments, int64_t context, int64_t rows_max);
-double stage_seconds(std::span<const FragmentCost> fragments, const PlanDevice& device, int64_t rows);
+double stage_seconds(std::span<const FragmentCost> fragments, const PlanDevice& device,
+                     int64_t rows);
 
 // One device if the model fits one, the fastest such. Else the split with the shortest time for one
-// token; among those with nearly the same, the evenest; when several stages were asked for, evenness counts
-// as much as time. No device has two stages, except that in an
-// anchored session a single trusted device may hold both ends. kInvalid when the request makes no
-// sense, kUnavailable with one sentence for a person when the devices cannot do it.
+// token; among those with nearly the same, the evenest; when several stages were asked for,
+// evenness counts as much as time. No device has two stages, except that in an anchored session a
+// single trusted device may hold both ends. kInvalid when the request makes no sense, kUnavailable
+// with one sentence for a person when the devices cannot do it.
 Result<Plan> plan_session(const PlanRequest& request, std::span<const PlanDevice> devices);
 
 // How long a plan takes for one token: what plan_session makes small. For tests and for people.

@@ -1,5 +1,6 @@
-// Goal: the hosts' door lets in whom it should and nobody else, and gives nobody more than was granted;
-// the administrators' door publishes whole models or nothing. Method: real RPC in one thread.
+// Goal: the hosts' door lets in whom it should and nobody else, and gives nobody more than was
+// granted; the administrators' door publishes whole models or nothing. Method: real RPC in one
+// thread.
 
 #include <QtTest>
 
@@ -35,7 +36,9 @@ std::string make_invite_url(World& world, uint64_t lifetime_ms, uint32_t uses) {
   auto request = world.admin().createInviteRequest();
   request.setLifetimeMs(lifetime_ms);
   request.setUsesMax(uses);
-  return world.run(kj::Promise<capnp::Response<rpc::Admin::CreateInviteResults>>(request.send())).getUrl().cStr();
+  return world.run(kj::Promise<capnp::Response<rpc::Admin::CreateInviteResults>>(request.send()))
+      .getUrl()
+      .cStr();
 }
 
 void set_standing(World& world, uint64_t host, rpc::HostInfo::Standing standing) {
@@ -50,12 +53,14 @@ int files_in(const std::filesystem::path& folder) {
                                         std::filesystem::directory_iterator()));
 }
 
-rpc::ModelUpload::Client begin_upload(World& world, const std::string& manifest, const ToyModel& model) {
+rpc::ModelUpload::Client begin_upload(World& world, const std::string& manifest,
+                                      const ToyModel& model) {
   auto request = world.admin().publishModelRequest();
   request.setManifest(manifest);
   auto keys = request.initKeys(static_cast<uint>(model.keys.size()));
   for (uint i = 0; i < keys.size(); ++i) keys.set(i, rpc::kj_bytes(model.keys[i].view()));
-  return world.run(kj::Promise<capnp::Response<rpc::Admin::PublishModelResults>>(request.send())).getUpload();
+  return world.run(kj::Promise<capnp::Response<rpc::Admin::PublishModelResults>>(request.send()))
+      .getUpload();
 }
 
 void write_shard(World& world, rpc::ModelUpload::Client& upload, uint32_t shard, ByteSpan bytes) {
@@ -94,7 +99,9 @@ void DoorsTest::an_unknown_host_needs_an_invite() {
     return failure_of([&] { world.add_host("h", {.invite = invite}); });
   };
   QVERIFY(has(joins("wrong"), "not one of this coordinator"));
-  const auto of_url = [](const std::string& url) { return rpc::parse_attach_url(url).value().invite; };
+  const auto of_url = [](const std::string& url) {
+    return rpc::parse_attach_url(url).value().invite;
+  };
   const std::string once = of_url(make_invite_url(world, 3'600'000, 1));
   QCOMPARE(joins(once), std::string());
   QVERIFY(has(joins(once), "as often as it may be"));
@@ -120,7 +127,8 @@ void DoorsTest::a_known_host_needs_none() {
   set_standing(world, id, rpc::HostInfo::Standing::TRUSTED);
   host.connect();
   QVERIFY(host.trusted);
-  QVERIFY(has(failure_of([&] { set_standing(world, 99, rpc::HostInfo::Standing::TRUSTED); }), "no host 99"));
+  QVERIFY(has(failure_of([&] { set_standing(world, 99, rpc::HostInfo::Standing::TRUSTED); }),
+              "no host 99"));
 }
 
 void DoorsTest::a_signature_counts_once_and_for_this_coordinator() {
@@ -132,7 +140,8 @@ void DoorsTest::a_signature_counts_once_and_for_this_coordinator() {
     auto request = door.helloRequest();
     request.setProtocolVersion(rpc::PROTOCOL_VERSION);
     return to_vector(rpc::bytes_of(
-        world.run(kj::Promise<capnp::Response<rpc::Coordinator::HelloResults>>(request.send())).getNonce()));
+        world.run(kj::Promise<capnp::Response<rpc::Coordinator::HelloResults>>(request.send()))
+            .getNonce()));
   };
   class Nobody final : public rpc::Host::Server {};
   const auto login = [&](ByteSpan nonce, const std::string& pin) {
@@ -246,9 +255,8 @@ void DoorsTest::reports_are_bounded() {
 
 void DoorsTest::strangers_are_bounded() {
   World world;
-  const std::string why = failure_of([&] {
-    world.add_host("h", {.invite = std::string(100'000, 'x')});
-  });
+  const std::string why =
+      failure_of([&] { world.add_host("h", {.invite = std::string(100'000, 'x')}); });
   QVERIFY(!why.empty());  // The connection ended at the message's size.
   QCOMPARE(failure_of([&] { world.add_host("i"); }), std::string());
 }
@@ -263,7 +271,8 @@ void DoorsTest::protocols_that_do_not_fit_are_told() {
       request.setProtocolVersion(version);
       world.run(request.send().ignoreResult());
     });
-    QVERIFY(has(why, version < rpc::PROTOCOL_VERSION ? "the client is older" : "the coordinator is older"));
+    QVERIFY(has(
+        why, version < rpc::PROTOCOL_VERSION ? "the client is older" : "the coordinator is older"));
   }
 }
 
@@ -288,13 +297,16 @@ void DoorsTest::a_shard_is_read_only_by_whom_it_was_given_to() {
       whole.insert(whole.end(), piece.begin(), piece.end());
     }
     QVERIFY(whole == model.shards[0]);
-    QVERIFY(has(failure_of([&] { given.read_shard(digest, 0, limits::kChunkBytesMax + 1); }), "length"));
+    QVERIFY(has(failure_of([&] { given.read_shard(digest, 0, limits::kChunkBytesMax + 1); }),
+                "length"));
     QVERIFY(has(failure_of([&] { given.read_shard(digest, whole.size() + 1, 1); }), "beyond"));
-    QVERIFY(has(failure_of([&] { given.read_shard(digest_of(as_bytes("?")), 0, 1); }), "not given"));
+    QVERIFY(
+        has(failure_of([&] { given.read_shard(digest_of(as_bytes("?")), 0, 1); }), "not given"));
     QVERIFY(has(failure_of([&] { other.read_shard(digest, 0, 10); }), "not given"));
   }
   world.settle();
-  QVERIFY(has(failure_of([&] { given.read_shard(digest, 0, 10); }), "not given"));  // The session is over.
+  QVERIFY(has(failure_of([&] { given.read_shard(digest, 0, 10); }),
+              "not given"));  // The session is over.
 }
 
 void DoorsTest::a_model_is_published_whole_or_not_at_all() {
@@ -302,8 +314,11 @@ void DoorsTest::a_model_is_published_whole_or_not_at_all() {
   const ToyModel model = make_toy_model("toy");
   const std::filesystem::path shards = world.folder / "data" / "shards";
   const auto models = [&] {
-    return world.run(kj::Promise<capnp::Response<rpc::Admin::ListModelsResults>>(
-                         world.admin().listModelsRequest().send())).getModels().size();
+    return world
+        .run(kj::Promise<capnp::Response<rpc::Admin::ListModelsResults>>(
+            world.admin().listModelsRequest().send()))
+        .getModels()
+        .size();
   };
   // A manifest that is wrong, keys that are missing.
   QVERIFY(has(failure_of([&] { begin_upload(world, "{}", model); }), "manifest"));
@@ -321,23 +336,27 @@ void DoorsTest::a_model_is_published_whole_or_not_at_all() {
   {
     auto upload = begin_upload(world, model.manifest, model);
     write_shard(world, upload, 0, model.shards[0]);
-    QVERIFY(has(failure_of([&] { world.run(upload.finishRequest().send().ignoreResult()); }), "have come"));
+    QVERIFY(has(failure_of([&] { world.run(upload.finishRequest().send().ignoreResult()); }),
+                "have come"));
   }
   {
     auto upload = begin_upload(world, model.manifest, model);
     QVERIFY(has(failure_of([&] {
                   write_shard(world, upload, 1, model.shards[1]);
                   world.run(upload.finishRequest().send().ignoreResult());
-                }), "follows"));
+                }),
+                "follows"));
   }
   // One corrupt byte in the last shard.
   {
     auto upload = begin_upload(world, model.manifest, model);
-    for (uint32_t i = 0; i + 1 < model.shards.size(); ++i) write_shard(world, upload, i, model.shards[i]);
+    for (uint32_t i = 0; i + 1 < model.shards.size(); ++i)
+      write_shard(world, upload, i, model.shards[i]);
     ByteVector wrong = model.shards.back();
     wrong[50] ^= std::byte{1};
     write_shard(world, upload, kToyFragments - 1, wrong);
-    QVERIFY(has(failure_of([&] { world.run(upload.finishRequest().send().ignoreResult()); }), "digest"));
+    QVERIFY(has(failure_of([&] { world.run(upload.finishRequest().send().ignoreResult()); }),
+                "digest"));
   }
   world.settle();
   QCOMPARE(files_in(shards), 0);
@@ -408,7 +427,9 @@ void DoorsTest::the_data_folder_is_made_once() {
   const auto mode = std::filesystem::status(folder / "d").permissions();
   QCOMPARE(mode, std::filesystem::perms::owner_all);
   // Settings that are wrong are refused by key, and so is a bad --listen.
-  QVERIFY(write_file_durably(folder / "d" / "coordinator.toml", as_bytes("[listen]\nport = 70000\n")).ok());
+  QVERIFY(
+      write_file_durably(folder / "d" / "coordinator.toml", as_bytes("[listen]\nport = 70000\n"))
+          .ok());
   QVERIFY(has(open_data_folder(folder / "d", "").error().message, "listen.port"));
   CoordinatorSettings settings;
   for (const char* text : {"", "7410", ":7410", "host:", "host:x", "host:70000", "host:-1"}) {

@@ -66,8 +66,12 @@ const char* faulty_vfs() {
   methods.xFileSize = [](sqlite3_file* f, sqlite3_int64* size) {
     return inner(f)->pMethods->xFileSize(inner(f), size);
   };
-  methods.xLock = [](sqlite3_file* f, int level) { return inner(f)->pMethods->xLock(inner(f), level); };
-  methods.xUnlock = [](sqlite3_file* f, int level) { return inner(f)->pMethods->xUnlock(inner(f), level); };
+  methods.xLock = [](sqlite3_file* f, int level) {
+    return inner(f)->pMethods->xLock(inner(f), level);
+  };
+  methods.xUnlock = [](sqlite3_file* f, int level) {
+    return inner(f)->pMethods->xUnlock(inner(f), level);
+  };
   methods.xCheckReservedLock = [](sqlite3_file* f, int* out) {
     return inner(f)->pMethods->xCheckReservedLock(inner(f), out);
   };

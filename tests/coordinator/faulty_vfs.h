@@ -6,7 +6,8 @@ namespace shoal::test {
 // Registers the layer on its first call. Its name is for Store::Options::vfs.
 const char* faulty_vfs();
 
-// Lets `count` more writes and syncs succeed, then fails all that follow as a full disk; -1: none fails.
+// Lets `count` more writes and syncs succeed, then fails all that follow as a full disk; -1: none
+// fails.
 void fail_writes_after(int count);
 int writes_so_far();
 

@@ -1,5 +1,5 @@
-// Goal: plans are the best ones, keep every rule, and a refusal names what is in the way. Method: small
-// seeded cases against every assignment there is; the rules from both sides.
+// Goal: plans are the best ones, keep every rule, and a refusal names what is in the way. Method:
+// small seeded cases against every assignment there is; the rules from both sides.
 
 #include <QtTest>
 
@@ -54,7 +54,8 @@ double brute_force(const PlanRequest& request, std::span<const PlanDevice> devic
         if (request.anchored && !devices[d].trusted && (done == 0 || last + 1 == count)) continue;
         const auto range = request.fragments.subspan(static_cast<size_t>(done),
                                                      static_cast<size_t>(last - done + 1));
-        if (stage_memory(range, request.context, request.rows_max) > devices[d].memory_free) continue;
+        if (stage_memory(range, request.context, request.rows_max) > devices[d].memory_free)
+          continue;
         used[d] = true;
         stages.push_back({d, done, last});
         extend(last + 1);
@@ -68,7 +69,8 @@ double brute_force(const PlanRequest& request, std::span<const PlanDevice> devic
 }
 
 // The rules that every plan keeps.
-void check_rules(const PlanRequest& request, std::span<const PlanDevice> devices, const Plan& plan) {
+void check_rules(const PlanRequest& request, std::span<const PlanDevice> devices,
+                 const Plan& plan) {
   int64_t next = 0;
   std::set<size_t> used;
   for (const PlanStage& stage : plan.stages) {
@@ -111,13 +113,14 @@ void PlannerTest::finds_what_brute_force_finds() {
     const QByteArray replay = "replay with seed " + QByteArray::number(qulonglong(seed));
     std::vector<FragmentCost> fragments;
     for (uint64_t i = 0; i < 2 + random.below(5); ++i) {
-      fragments.push_back(fragment(static_cast<int64_t>(10 + random.below(90)), static_cast<int64_t>(random.below(3)),
+      fragments.push_back(fragment(static_cast<int64_t>(10 + random.below(90)),
+                                   static_cast<int64_t>(random.below(3)),
                                    static_cast<int64_t>(random.below(5))));
     }
     std::vector<PlanDevice> devices;
     for (uint64_t i = 0; i < 1 + random.below(5); ++i) {
-      PlanDevice next = device(static_cast<int64_t>(20 + random.below(220)), 1e6 * (1 + random.uniform() * 9),
-                               random.below(2) == 0);
+      PlanDevice next = device(static_cast<int64_t>(20 + random.below(220)),
+                               1e6 * (1 + random.uniform() * 9), random.below(2) == 0);
       next.exact = random.below(6) != 0;
       next.hop_seconds = random.uniform() * 2e-5;
       next.sessions = static_cast<int>(random.below(2));
@@ -129,7 +132,8 @@ void PlannerTest::finds_what_brute_force_finds() {
     request.rows_max = 2;
     request.stages_min = 2 + static_cast<int64_t>(random.below(2));
     request.anchored = random.below(3) == 0;
-    if (random.below(4) == 0) request.cuts = {static_cast<int64_t>(1 + random.below(fragments.size() - 1))};
+    if (random.below(4) == 0)
+      request.cuts = {static_cast<int64_t>(1 + random.below(fragments.size() - 1))};
     if (request.stages_min > static_cast<int64_t>(fragments.size())) request.stages_min = 2;
 
     const double best = brute_force(request, devices);
@@ -158,8 +162,8 @@ void PlannerTest::many_devices_are_planned_in_time_and_within_the_rules() {
   std::vector<FragmentCost> fragments(80, fragment(1000));
   std::vector<PlanDevice> devices;
   for (int i = 0; i < 200; ++i) {
-    PlanDevice next = device(static_cast<int64_t>(2000 + random.below(8000)), 1e6 * (1 + random.uniform() * 9),
-                             i % 50 == 7);
+    PlanDevice next = device(static_cast<int64_t>(2000 + random.below(8000)),
+                             1e6 * (1 + random.uniform() * 9), i % 50 == 7);
     next.hop_seconds = 1e-4 + random.uniform() * 1e-3;
     devices.push_back(next);
   }
@@ -181,7 +185,8 @@ void PlannerTest::does_not_split_what_fits_one() {
   PlanRequest request;
   request.fragments = fragments;
   // Two halves on fast devices would be quicker than the whole on the slow one; it is not split.
-  const std::vector<PlanDevice> devices = {device(399, 1e9), device(399, 1e9), device(400, 1e6), device(400, 2e6)};
+  const std::vector<PlanDevice> devices = {device(399, 1e9), device(399, 1e9), device(400, 1e6),
+                                           device(400, 2e6)};
   const Result<Plan> plan = plan_session(request, devices);
   QVERIFY(plan.ok());
   QCOMPARE(plan.value().stages.size(), size_t{1});
@@ -196,7 +201,8 @@ void PlannerTest::leaves_weak_devices_out() {
   const std::vector<FragmentCost> fragments(6, fragment(100));
   PlanRequest request;
   request.fragments = fragments;
-  std::vector<PlanDevice> devices = {device(300, 1e6), device(300, 1e6), device(300, 1e3), device(300, 1e6)};
+  std::vector<PlanDevice> devices = {device(300, 1e6), device(300, 1e6), device(300, 1e3),
+                                     device(300, 1e6)};
   devices[3].hop_seconds = 10;
   const Result<Plan> plan = plan_session(request, devices);
   QVERIFY(plan.ok());
@@ -213,7 +219,8 @@ void PlannerTest::splits_evenly_when_nothing_else_matters() {
   const Result<Plan> plan = plan_session(request, devices);
   QVERIFY(plan.ok());
   QCOMPARE(plan.value().stages.size(), size_t{3});
-  for (const PlanStage& stage : plan.value().stages) QCOMPARE(stage.last_fragment - stage.first_fragment, int64_t{2});
+  for (const PlanStage& stage : plan.value().stages)
+    QCOMPARE(stage.last_fragment - stage.first_fragment, int64_t{2});
 }
 
 void PlannerTest::counts_caches_and_workspace() {
@@ -235,7 +242,8 @@ void PlannerTest::says_what_is_in_the_way() {
   const auto refuses = [&](std::vector<PlanDevice> devices, const char* because) {
     const Result<Plan> plan = plan_session(request, devices);
     if (plan.ok()) return false;
-    if (plan.error().message.find(because) == std::string::npos) qWarning("said: %s", plan.error().message.c_str());
+    if (plan.error().message.find(because) == std::string::npos)
+      qWarning("said: %s", plan.error().message.c_str());
     return plan.error().message.find(because) != std::string::npos;
   };
   QVERIFY(refuses({}, "no device is ready"));
@@ -245,8 +253,11 @@ void PlannerTest::says_what_is_in_the_way() {
   request.exact = false;
   QVERIFY(plan_session(request, std::vector{inexact}).ok());
   request.exact = true;
-  QVERIFY(refuses({device(200 << 20), device(100 << 20)}, "needs 400 MiB for this session, but the ready devices have 300 MiB"));
-  QVERIFY(refuses(std::vector(9, device(60 << 20)), "fragment 0 of the model needs 100 MiB, but no ready device has more than 60 MiB"));
+  QVERIFY(refuses({device(200 << 20), device(100 << 20)},
+                  "needs 400 MiB for this session, but the ready devices have 300 MiB"));
+  QVERIFY(
+      refuses(std::vector(9, device(60 << 20)),
+              "fragment 0 of the model needs 100 MiB, but no ready device has more than 60 MiB"));
   QVERIFY(refuses(std::vector(3, device(190 << 20)), "no split of the model fits"));
   request.anchored = true;
   QVERIFY(refuses({device(1 << 30)}, "trusted host"));
@@ -308,8 +319,8 @@ void PlannerTest::a_replacement_is_chosen_in_order() {
 void PlannerTest::times_have_both_bounds() {
   const StepTimes times;
   QCOMPARE(step_timeout(times, 0.001, 0, 1), Millis{2'000});
-  QCOMPARE(step_timeout(times, 0, 0, 1), Millis{10'000});        // Not measured yet.
-  QCOMPARE(step_timeout(times, 0, 10, 1), Millis{80'000});       // Predicted.
+  QCOMPARE(step_timeout(times, 0, 0, 1), Millis{10'000});   // Not measured yet.
+  QCOMPARE(step_timeout(times, 0, 10, 1), Millis{80'000});  // Predicted.
   QCOMPARE(step_timeout(times, 0.5, 0, 1), Millis{4'000});
   QCOMPARE(step_timeout(times, 0.5, 0, 64), Millis{256'000});
   QCOMPARE(step_timeout(times, 1e12, 0, 1024), Millis{600'000});
@@ -324,7 +335,8 @@ void PlannerTest::manifests_are_read_as_hostile_input() {
   QVERIFY2(read.ok(), read.ok() ? "" : read.error().message.c_str());
   QCOMPARE(read.value().name, std::string("toy"));
   QCOMPARE(read.value().shards.size(), size_t{test::kToyFragments});
-  QCOMPARE(read_model_manifest(rename_manifest(good, "other").value()).value().name, std::string("other"));
+  QCOMPARE(read_model_manifest(rename_manifest(good, "other").value()).value().name,
+           std::string("other"));
 
   const auto refuses = [&](const std::string& from, const std::string& to, const char* field) {
     std::string text = good;
@@ -335,7 +347,8 @@ void PlannerTest::manifests_are_read_as_hostile_input() {
     const Result<std::string> mended = rename_manifest(text, "toy");
     const Result<ModelManifest> result = read_model_manifest(mended.ok() ? mended.value() : text);
     if (result.ok()) return false;
-    if (result.error().message.find(field) == std::string::npos) qWarning("said: %s", result.error().message.c_str());
+    if (result.error().message.find(field) == std::string::npos)
+      qWarning("said: %s", result.error().message.c_str());
     return result.error().message.find(field) != std::string::npos;
   };
   QVERIFY(refuses("\"width\":4", "\"width\":0", "width"));

@@ -1,5 +1,6 @@
-// Goal: a session's text is the same whatever happens to its hosts, nothing hangs, and nothing leaks.
-// Method: the real coordinator, fake hosts with a toy model over real RPC in one thread, virtual time.
+// Goal: a session's text is the same whatever happens to its hosts, nothing hangs, and nothing
+// leaks. Method: the real coordinator, fake hosts with a toy model over real RPC in one thread,
+// virtual time.
 
 #include <QtTest>
 
@@ -108,7 +109,8 @@ void SessionTest::stops_at_the_models_end_unless_told_otherwise() {
   QCOMPARE(run.ids.back(), kToyEos);
   QCOMPARE(run.prompt_ids.size() + run.ids.size(), size_t{kToyEosPosition + 1});
   QCOMPARE(run.text.size(), run.ids.size() - 1);  // The mark itself is no text.
-  const Generated on = scene.world.generate({.tokens_max = 40, .seed = kToyEosSeed, .ignore_eos = true});
+  const Generated on =
+      scene.world.generate({.tokens_max = 40, .seed = kToyEosSeed, .ignore_eos = true});
   QCOMPARE(on.ids.size(), size_t{40});
   QCOMPARE(on.finish_reason, std::string("length"));
 }
@@ -121,7 +123,8 @@ void SessionTest::stops_when_the_context_is_full() {
   QCOMPARE(run.ids, toy_tokens(run.prompt_ids, 10'000, 5));
   const std::string why = scene.world.refusal_of({.prompt = std::string(kToyContext, 'x')});
   QVERIFY2(why.find("context holds 200") != std::string::npos, why.c_str());
-  QCOMPARE(scene.world.generate({.prompt = std::string(kToyContext - 1, 'x')}).ids.size(), size_t{1});
+  QCOMPARE(scene.world.generate({.prompt = std::string(kToyContext - 1, 'x')}).ids.size(),
+           size_t{1});
 }
 
 void SessionTest::anchored_sessions_keep_their_ends_on_trusted_hosts() {
@@ -196,8 +199,8 @@ void SessionTest::a_lost_host_changes_nothing_data() {
         if (fault.fault == Fault::kToken && step < 2) continue;  // Nothing is drawn yet.
         // Before its first step a stage gets more time than a host may be silent.
         const bool silent_first = fault.fault == Fault::kHang && step == 0;
-        const std::string name =
-            std::string(fault.name) + ", stage " + std::to_string(stage) + ", step " + std::to_string(step);
+        const std::string name = std::string(fault.name) + ", stage " + std::to_string(stage) +
+                                 ", step " + std::to_string(step);
         QTest::newRow(name.c_str()) << stage << step << int(fault.fault)
                                     << QString(silent_first ? "connection lost" : fault.cause);
       }
@@ -224,10 +227,12 @@ void SessionTest::a_lost_host_changes_nothing() {
   QCOMPARE(run.streamed_failovers.size(), size_t{1});
   QCOMPARE(run.failovers[0].stage, static_cast<uint32_t>(stage));
   QCOMPARE(run.failovers[0].at_token, static_cast<uint32_t>(std::max(step - 2, 0)));
-  QVERIFY2(QString::fromStdString(run.failovers[0].cause).contains(cause), run.failovers[0].cause.c_str());
+  QVERIFY2(QString::fromStdString(run.failovers[0].cause).contains(cause),
+           run.failovers[0].cause.c_str());
   QVERIFY(run.failovers[0].replacement != victim.options.name);
   QVERIFY2(run.failovers[0].gap_ms <= 10'500, qPrintable(QString::number(run.failovers[0].gap_ms)));
-  if (victim.fault != Fault::kHang && victim.fault != Fault::kStall) QVERIFY(run.failovers[0].gap_ms < 500);
+  if (victim.fault != Fault::kHang && victim.fault != Fault::kStall)
+    QVERIFY(run.failovers[0].gap_ms < 500);
   QCOMPARE(scene.stages_open(), 0);
 }
 
@@ -320,8 +325,8 @@ void SessionTest::without_a_replacement_it_fails_in_time_and_says_why() {
   QVERIFY(took >= Millis{20'000} && took < Millis{22'000});
   auto request = scene.world.admin().listSessionsRequest();
   request.setEndedMax(1);
-  const auto response =
-      scene.world.run(kj::Promise<capnp::Response<rpc::Admin::ListSessionsResults>>(request.send()));
+  const auto response = scene.world.run(
+      kj::Promise<capnp::Response<rpc::Admin::ListSessionsResults>>(request.send()));
   QCOMPARE(response.getSessions().size(), 1u);
   QCOMPARE(std::string(response.getSessions()[0].getState().cStr()), std::string("failed"));
   QCOMPARE(response.getSessions()[0].getTokens(), 5u);
@@ -385,8 +390,8 @@ void SessionTest::dropping_the_call_frees_everything() {
   QCOMPARE(scene.stages_open(), 0);
   auto request = scene.world.admin().listSessionsRequest();
   request.setEndedMax(1);
-  const auto response =
-      scene.world.run(kj::Promise<capnp::Response<rpc::Admin::ListSessionsResults>>(request.send()));
+  const auto response = scene.world.run(
+      kj::Promise<capnp::Response<rpc::Admin::ListSessionsResults>>(request.send()));
   QCOMPARE(std::string(response.getSessions()[0].getState().cStr()), std::string("cancelled"));
   QVERIFY(response.getSessions()[0].getEndedAtMs() != 0);
 }
@@ -411,15 +416,18 @@ void SessionTest::a_restart_marks_what_was_running() {
   }
   world.stop();
   for (const char* name : {"store.sqlite", "store.sqlite-wal"}) {
-    std::filesystem::copy_file(copy / name, data / name, std::filesystem::copy_options::overwrite_existing);
+    std::filesystem::copy_file(copy / name, data / name,
+                               std::filesystem::copy_options::overwrite_existing);
   }
   world.start();
   auto request = world.admin().listSessionsRequest();
   request.setEndedMax(10);
-  const auto response = world.run(kj::Promise<capnp::Response<rpc::Admin::ListSessionsResults>>(request.send()));
+  const auto response =
+      world.run(kj::Promise<capnp::Response<rpc::Admin::ListSessionsResults>>(request.send()));
   QCOMPARE(response.getSessions().size(), 1u);
   QCOMPARE(std::string(response.getSessions()[0].getState().cStr()), std::string("failed"));
-  QCOMPARE(std::string(response.getSessions()[0].getReason().cStr()), std::string("coordinator restarted"));
+  QCOMPARE(std::string(response.getSessions()[0].getReason().cStr()),
+           std::string("coordinator restarted"));
   // The hosts know it, and it knows them.
   for (auto& host : world.hosts) {
     host->options.invite = "none";
@@ -482,7 +490,8 @@ void SessionTest::nothing_stored_holds_the_prompt() {
   QVERIFY(events.find("stage_lost") != std::string::npos);
   QVERIFY(events.find("zebra") == std::string::npos);
   QVERIFY(events.find(reference.text) == std::string::npos);
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(scene.world.folder / "data")) {
+  for (const auto& entry :
+       std::filesystem::recursive_directory_iterator(scene.world.folder / "data")) {
     if (!entry.is_regular_file()) continue;
     const ByteVector bytes = read_file(entry.path(), kGibibyte).value();
     QVERIFY2(as_text(bytes).find("zebra-stripes") == std::string_view::npos, entry.path().c_str());

@@ -1,4 +1,5 @@
-// Goal: the store migrates from every version, keeps what it said it kept, and refuses what it must.
+// Goal: the store migrates from every version, keeps what it said it kept, and refuses what it
+// must.
 
 #include <QtTest>
 
@@ -20,7 +21,8 @@ using namespace shoal::test;
 
 namespace {
 
-const std::filesystem::path kHere = std::filesystem::path(SHOAL_SOURCE_DIR) / "tests" / "coordinator";
+const std::filesystem::path kHere =
+    std::filesystem::path(SHOAL_SOURCE_DIR) / "tests" / "coordinator";
 
 HostRow some_host(uint8_t number) {
   HostRow host;
@@ -76,7 +78,8 @@ void StoreTest::a_new_store_has_the_schema_that_is_written_down() {
   if (qEnvironmentVariableIsSet("SHOAL_WRITE_SCHEMA")) std::ofstream(stored) << schema;
   const ByteVector expected = read_file(stored, kMebibyte).value();
   QVERIFY2(schema == as_text(expected),
-           "the schema changed: add a migration, then run with SHOAL_WRITE_SCHEMA=1 and look at the difference");
+           "the schema changed: add a migration, then run with SHOAL_WRITE_SCHEMA=1 and look at "
+           "the difference");
   QCOMPARE(store.value()->version(), static_cast<int>(migrations().size()));
   QVERIFY(store.value()->check_integrity().ok());
 }
@@ -94,17 +97,21 @@ void StoreTest::every_former_version_migrates() {
       QCOMPARE(old.value()->version(), static_cast<int>(version));
       // Rows as that version's fixture holds them.
       const ByteVector fixture =
-          read_file(kHere / "fixtures" / ("version_" + std::to_string(version) + ".sql"), kMebibyte).value();
-      QVERIFY(old.value()->transaction([&]() -> Result<void> {
-        std::string text(as_text(fixture));
-        static std::vector<std::string> kept;  // Statements are kept by their address.
-        kept.reserve(1000);
-        for (size_t end; (end = text.find(";\n")) != std::string::npos; text.erase(0, end + 2)) {
-          kept.push_back(text.substr(0, end));
-          SHOAL_TRY(old.value()->query(kept.back().c_str()).run());
-        }
-        return {};
-      }).ok());
+          read_file(kHere / "fixtures" / ("version_" + std::to_string(version) + ".sql"), kMebibyte)
+              .value();
+      QVERIFY(old.value()
+                  ->transaction([&]() -> Result<void> {
+                    std::string text(as_text(fixture));
+                    static std::vector<std::string> kept;  // Statements are kept by their address.
+                    kept.reserve(1000);
+                    for (size_t end; (end = text.find(";\n")) != std::string::npos;
+                         text.erase(0, end + 2)) {
+                      kept.push_back(text.substr(0, end));
+                      SHOAL_TRY(old.value()->query(kept.back().c_str()).run());
+                    }
+                    return {};
+                  })
+                  .ok());
     }
     const auto store = Store::open(folder.path());
     QVERIFY(store.ok());
@@ -203,7 +210,8 @@ void StoreTest::hosts_devices_and_benchmarks_come_back() {
   device.flops_per_second = 1.5;
   device.exact = true;
   QVERIFY(table.save_device(id, device, Millis{6}).ok());
-  QVERIFY(table.save_device(id, device, Millis{7}).ok());  // The same benchmark again is no new one.
+  QVERIFY(
+      table.save_device(id, device, Millis{7}).ok());  // The same benchmark again is no new one.
   const auto devices = table.devices(id).value();
   QCOMPARE(devices.size(), size_t{1});
   QCOMPARE(devices[0].flops_per_second, 1.5);
@@ -220,12 +228,15 @@ void StoreTest::invites_have_an_end_and_a_count() {
   HostTable table(*store.value());
   const Digest invite = digest_of(as_bytes("invite"));
   QVERIFY(table.add_invite(invite, Millis{0}, Millis{100}, 2).ok());
-  QVERIFY(table.use_invite(digest_of(as_bytes("other")), Millis{1}).error().message.find("not one of") !=
+  QVERIFY(table.use_invite(digest_of(as_bytes("other")), Millis{1})
+              .error()
+              .message.find("not one of") != std::string::npos);
+  QVERIFY(table.use_invite(invite, Millis{100}).error().message.find("expired") !=
           std::string::npos);
-  QVERIFY(table.use_invite(invite, Millis{100}).error().message.find("expired") != std::string::npos);
   QVERIFY(table.use_invite(invite, Millis{99}).ok());
   QVERIFY(table.use_invite(invite, Millis{50}).ok());
-  QVERIFY(table.use_invite(invite, Millis{50}).error().message.find("as often") != std::string::npos);
+  QVERIFY(table.use_invite(invite, Millis{50}).error().message.find("as often") !=
+          std::string::npos);
 }
 
 void StoreTest::models_are_whole_or_absent() {
@@ -289,8 +300,11 @@ void StoreTest::events_are_append_only() {
   QCOMPARE(later.size(), size_t{2});
   QCOMPARE(later[0].id, int64_t{3});
   QCOMPARE(later[0].session, SessionId{8});
-  QVERIFY(store.value()->query("UPDATE event SET text = 'x'").run().error().message.find("append-only") !=
-          std::string::npos);
+  QVERIFY(store.value()
+              ->query("UPDATE event SET text = 'x'")
+              .run()
+              .error()
+              .message.find("append-only") != std::string::npos);
   QVERIFY(!store.value()->query("DELETE FROM event WHERE id = 1").run().ok());
   QCOMPARE(table.events(0, 100).value().size(), size_t{5});
 }
@@ -318,7 +332,8 @@ void StoreTest::no_failing_write_loses_or_halves_anything() {
         promised_events += noted.ok();
         failed |= !added.ok() || !noted.ok();
         if (!added.ok()) {
-          QVERIFY(added.error().code == ErrorCode::kNoSpace || added.error().code == ErrorCode::kIo);
+          QVERIFY(added.error().code == ErrorCode::kNoSpace ||
+                  added.error().code == ErrorCode::kIo);
         }
       }
     }
@@ -330,7 +345,8 @@ void StoreTest::no_failing_write_loses_or_halves_anything() {
     // What was promised is there; what was not may be, but then whole.
     QVERIFY(static_cast<int>(models.size()) >= promised_models);
     for (const ModelRow& model : models) QCOMPARE(model.fragments, int64_t{3});
-    QVERIFY(static_cast<int>(SessionTable(*store.value()).events(0, 100).value().size()) >= promised_events);
+    QVERIFY(static_cast<int>(SessionTable(*store.value()).events(0, 100).value().size()) >=
+            promised_events);
     if (!failed) break;
     ++failures;
     QVERIFY2(allowed < 199, "writes never ended");
@@ -380,7 +396,8 @@ void StoreTest::shards_are_proved_and_bounded() {
   }
   QCOMPARE(files(), 1);
   QVERIFY(std::ranges::equal(shards.value().read(digest, 0, 5000).value(), bytes));
-  QVERIFY(std::ranges::equal(shards.value().read(digest, 2990, 100).value(), std::span(bytes).subspan(2990)));
+  QVERIFY(std::ranges::equal(shards.value().read(digest, 2990, 100).value(),
+                             std::span(bytes).subspan(2990)));
   QVERIFY(shards.value().read(digest, 3000, 100).value().empty());
   QCOMPARE(shards.value().read(digest, 3001, 1).error().code, ErrorCode::kInvalid);
   QCOMPARE(shards.value().read(Digest{}, 0, 1).error().code, ErrorCode::kNotFound);
@@ -396,7 +413,8 @@ void StoreTest::master_keys_want_their_passphrase() {
     QVERIFY(make_master_key(folder.path(), "").ok());
     QCOMPARE(make_master_key(folder.path(), "").error().code, ErrorCode::kExists);
     const auto status = std::filesystem::status(folder / "master.key");
-    QCOMPARE(status.permissions(), std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+    QCOMPARE(status.permissions(),
+             std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
     QVERIFY(load_master_key(folder.path(), "").ok());
   }
   const TempDir folder;
@@ -404,8 +422,10 @@ void StoreTest::master_keys_want_their_passphrase() {
   QVERIFY(!std::filesystem::exists(folder / "master.key"));
   const auto key = load_master_key(folder.path(), "open sesame");
   QVERIFY(key.ok());
-  QVERIFY(same_secret(key.value().view(), load_master_key(folder.path(), "open sesame").value().view()));
-  QVERIFY(load_master_key(folder.path(), "").error().message.find("SHOAL_PASSPHRASE") != std::string::npos);
+  QVERIFY(same_secret(key.value().view(),
+                      load_master_key(folder.path(), "open sesame").value().view()));
+  QVERIFY(load_master_key(folder.path(), "").error().message.find("SHOAL_PASSPHRASE") !=
+          std::string::npos);
   QCOMPARE(load_master_key(folder.path(), "open").error().code, ErrorCode::kDenied);
 }
 

@@ -17,9 +17,9 @@ std::string toy_tokenizer() {
     scores.push_back(0.0);
     types.push_back(6);
   }
-  return nlohmann::json{{"format", "gguf"}, {"model", "llama"},   {"tokens", tokens},
-                        {"scores", scores}, {"types", types},     {"bos", 1},
-                        {"eos", {2}},       {"add_bos", true},    {"add_space_prefix", false}}
+  return nlohmann::json{{"format", "gguf"}, {"model", "llama"}, {"tokens", tokens},
+                        {"scores", scores}, {"types", types},   {"bos", 1},
+                        {"eos", {2}},       {"add_bos", true},  {"add_space_prefix", false}}
       .dump();
 }
 
@@ -35,7 +35,9 @@ ToyModel make_toy_model(const std::string& name, size_t shard_bytes) {
     model.keys.push_back(random_key());
     model.shards.push_back(seal_stream(model.keys.back(), plain));
     shards.push_back({{"index", i},
-                      {"kind", i == 0 ? "embedding" : i + 1 == kToyFragments ? "head" : "block"},
+                      {"kind", i == 0                   ? "embedding"
+                               : i + 1 == kToyFragments ? "head"
+                                                        : "block"},
                       {"digest", digest_of(model.shards.back()).hex()},
                       {"sealed_bytes", model.shards.back().size()},
                       {"weight_bytes", 1'000'000},
@@ -43,12 +45,18 @@ ToyModel make_toy_model(const std::string& name, size_t shard_bytes) {
                       {"state_bytes_per_position", 100},
                       {"workspace_bytes_per_row", 100}});
   }
-  const nlohmann::json body = {{"manifest_version", 1},      {"name", "unnamed"},
-                               {"architecture", "toy"},      {"numerics_version", 1},
-                               {"width", kToyWidth},         {"blocks", kToyFragments - 2},
-                               {"vocabulary", kToyVocabulary}, {"context", kToyContext},
-                               {"bos", 1},                   {"eos", {kToyEos}},
-                               {"tokenizer", toy_tokenizer()}, {"shards", shards}};
+  const nlohmann::json body = {{"manifest_version", 1},
+                               {"name", "unnamed"},
+                               {"architecture", "toy"},
+                               {"numerics_version", 1},
+                               {"width", kToyWidth},
+                               {"blocks", kToyFragments - 2},
+                               {"vocabulary", kToyVocabulary},
+                               {"context", kToyContext},
+                               {"bos", 1},
+                               {"eos", {kToyEos}},
+                               {"tokenizer", toy_tokenizer()},
+                               {"shards", shards}};
   model.manifest = rename_manifest(body.dump(), name).value();
   return model;
 }
@@ -88,7 +96,8 @@ int32_t ToyStage::draw(const std::vector<float>& row, uint64_t seed, uint64_t po
   return static_cast<int32_t>(3 + 32 + (mix >> 33) % 95);  // A byte that is a letter or the like.
 }
 
-std::vector<int32_t> toy_tokens(std::vector<int32_t> tokens, int64_t count, uint64_t seed, bool ignore_eos) {
+std::vector<int32_t> toy_tokens(std::vector<int32_t> tokens, int64_t count, uint64_t seed,
+                                bool ignore_eos) {
   ToyStage stage(0, kToyFragments - 1);
   std::vector<int32_t> drawn;
   std::vector<float> row;

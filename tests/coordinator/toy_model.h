@@ -1,6 +1,6 @@
 #pragma once
-// A model of integers, for tests of sessions: each stage's output depends on all positions before, so a
-// replacement that was not given the same inputs again gives other tokens.
+// A model of integers, for tests of sessions: each stage's output depends on all positions before,
+// so a replacement that was not given the same inputs again gives other tokens.
 
 #include <cstdint>
 #include <map>
@@ -17,8 +17,8 @@ constexpr int kToyWidth = 4;
 constexpr int kToyVocabulary = 259;  // <unk>, <s>, </s>, and the bytes.
 constexpr int kToyContext = 200;
 constexpr int32_t kToyEos = 2;
-constexpr uint64_t kToyEosSeed = 777;       // With this seed, the text ends
-constexpr uint64_t kToyEosPosition = 30;    // at this position.
+constexpr uint64_t kToyEosSeed = 777;     // With this seed, the text ends
+constexpr uint64_t kToyEosPosition = 30;  // at this position.
 
 struct ToyModel {
   std::string manifest;
@@ -36,7 +36,8 @@ class ToyStage {
   bool is_head() const { return first_ == 0; }
   bool is_tail() const { return last_ == kToyFragments - 1; }
 
-  // One row; `row` is a hidden row, or holds the token alone. Empty when earlier positions are missing.
+  // One row; `row` is a hidden row, or holds the token alone. Empty when earlier positions are
+  // missing.
   std::vector<float> step(uint32_t position, std::vector<float> row);
   static int32_t draw(const std::vector<float>& row, uint64_t seed, uint64_t position);
 

@@ -47,7 +47,8 @@ class FakeStageServer final : public rpc::Stage::Server {
         context.allowCancellation();
         return kj::NEVER_DONE;
       }
-      if (host_.fault == Fault::kRefuse) rpc::throw_error({ErrorCode::kNonFinite, "an op made an infinity"});
+      if (host_.fault == Fault::kRefuse)
+        rpc::throw_error({ErrorCode::kNonFinite, "an op made an infinity"});
     }
     const auto input = context.getParams().getInput();
     const auto positions = input.getPositions();
@@ -80,7 +81,9 @@ class FakeStageServer final : public rpc::Stage::Server {
     ByteWriter hidden;
     for (const auto& row : rows) {
       for (const float value : row) {
-        hidden.f32(faulty && host_.fault == Fault::kNonFinite ? std::numeric_limits<float>::infinity() : value);
+        hidden.f32(faulty && host_.fault == Fault::kNonFinite
+                       ? std::numeric_limits<float>::infinity()
+                       : value);
       }
     }
     ByteVector bytes = hidden.take();
@@ -101,7 +104,8 @@ class FakeHostServer final : public rpc::Host::Server {
   kj::Promise<void> openStage(OpenStageContext context) override {
     const auto lease = context.getParams().getLease();
     const auto spec = lease.getSpec();
-    if (host_.fault == Fault::kNoOpen) rpc::throw_error({ErrorCode::kNoSpace, "no room on this device"});
+    if (host_.fault == Fault::kNoOpen)
+      rpc::throw_error({ErrorCode::kNoSpace, "no room on this device"});
     for (const auto shard : spec.getShards()) {
       auto key = open_sealed(host_.worker, rpc::bytes_of(shard.getSealedKey()));
       KJ_REQUIRE(key.ok(), "the key is not for this worker");
@@ -115,7 +119,8 @@ class FakeHostServer final : public rpc::Host::Server {
         auto request = KJ_ASSERT_NONNULL(host_.session).readShardRequest();
         request.setDigest(shard.getDigest());
         request.setLength(1024);
-        read = read.then([request = kj::mv(request)]() mutable { return request.send().ignoreResult(); });
+        read = read.then(
+            [request = kj::mv(request)]() mutable { return request.send().ignoreResult(); });
       }
     }
     return read.then([this, first, last, context]() mutable {
@@ -149,7 +154,8 @@ class SinkServer final : public rpc::TokenSink::Server {
   kj::Promise<void> failover(FailoverContext context) override {
     const auto event = context.getParams().getEvent();
     out_.streamed_failovers.push_back({event.getStage(), event.getAtToken(), event.getGapMs(),
-                                       event.getCause().cStr(), event.getReplacement().getHostName().cStr()});
+                                       event.getCause().cStr(),
+                                       event.getReplacement().getHostName().cStr()});
     return kj::READY_NOW;
   }
 
@@ -173,14 +179,15 @@ void FakeHost::connect() {
   auto pipe = kj::newTwoWayPipe();
   auto limit = kj::refcounted<rpc::ReceiveLimit>(limits::kLoginMessageBytesMax);
   rpc::Peer peer{"127.0.0.1", kj::addRef(*limit)};
-  server_side_ = kj::heap<rpc::Connection>(kj::mv(pipe.ends[0]), true,
-                                           world.coordinator->host_door(kj::mv(peer)), kj::mv(limit));
+  server_side_ = kj::heap<rpc::Connection>(
+      kj::mv(pipe.ends[0]), true, world.coordinator->host_door(kj::mv(peer)), kj::mv(limit));
   rpc::Host::Client self = kj::heap<FakeHostServer>(*this);
   client_side_ = kj::heap<rpc::Connection>(kj::mv(pipe.ends[1]), false, nullptr);
   auto door = client_side_->bootstrap().castAs<rpc::Coordinator>();
   auto hello = door.helloRequest();
   hello.setProtocolVersion(rpc::PROTOCOL_VERSION);
-  const auto greeting = world.run(kj::Promise<capnp::Response<rpc::Coordinator::HelloResults>>(hello.send()));
+  const auto greeting =
+      world.run(kj::Promise<capnp::Response<rpc::Coordinator::HelloResults>>(hello.send()));
   auto request = door.loginRequest();
   auto login = request.initLogin();
   const Signature signature =
@@ -192,7 +199,8 @@ void FakeHost::connect() {
   login.setSystem("test");
   login.setVersion("1");
   request.setHost(self);
-  auto response = world.run(kj::Promise<capnp::Response<rpc::Coordinator::LoginResults>>(request.send()));
+  auto response =
+      world.run(kj::Promise<capnp::Response<rpc::Coordinator::LoginResults>>(request.send()));
   session = response.getSession();
   id = response.getHostId();
   trusted = response.getTrusted();
@@ -238,7 +246,8 @@ ByteVector FakeHost::read_shard(const Digest& digest, uint64_t offset, uint32_t 
 }
 
 World::World(std::function<void(CoordinatorSettings&)> adjust)
-    : adjust_(std::move(adjust)), errors_(std::make_unique<Errors>()),
+    : adjust_(std::move(adjust)),
+      errors_(std::make_unique<Errors>()),
       tasks_(std::make_unique<kj::TaskSet>(*errors_)) {
   {
     const DataFolder made = make_data_folder(folder / "data", "").value();
@@ -283,8 +292,8 @@ void World::publish(const ToyModel& model) {
   request.setManifest(model.manifest);
   auto keys = request.initKeys(static_cast<uint>(model.keys.size()));
   for (uint i = 0; i < keys.size(); ++i) keys.set(i, rpc::kj_bytes(model.keys[i].view()));
-  auto upload =
-      run(kj::Promise<capnp::Response<rpc::Admin::PublishModelResults>>(request.send())).getUpload();
+  auto upload = run(kj::Promise<capnp::Response<rpc::Admin::PublishModelResults>>(request.send()))
+                    .getUpload();
   for (uint i = 0; i < model.shards.size(); ++i) {
     ByteSpan rest = model.shards[i];
     while (!rest.empty()) {
@@ -307,7 +316,7 @@ void World::tick(Millis time) {
   since_ping_ = {};
   for (auto& host : hosts) {
     if (host->silent) continue;
-    KJ_IF_MAYBE(session, host->session) {
+    KJ_IF_MAYBE (session, host->session) {
       tasks_->add(session->pingRequest().send().ignoreResult().catch_([](kj::Exception&&) {}));
     }
   }
@@ -369,7 +378,8 @@ kj::Promise<Generated> World::generate_promise(GenerateAsk ask) {
         }
         for (const auto event : summary.getFailovers()) {
           collected.failovers.push_back({event.getStage(), event.getAtToken(), event.getGapMs(),
-                                         event.getCause().cStr(), event.getReplacement().getHostName().cStr()});
+                                         event.getCause().cStr(),
+                                         event.getReplacement().getHostName().cStr()});
         }
         return collected;
       })
@@ -389,7 +399,8 @@ std::string World::events_text() {
   auto request = admin().listEventsRequest();
   request.setCountMax(100'000);
   std::string text;
-  const auto response = run(kj::Promise<capnp::Response<rpc::Admin::ListEventsResults>>(request.send()));
+  const auto response =
+      run(kj::Promise<capnp::Response<rpc::Admin::ListEventsResults>>(request.send()));
   for (const auto event : response.getEvents()) {
     text += std::string(event.getKind().cStr()) + ": " + event.getText().cStr() + "\n";
   }

@@ -1,6 +1,6 @@
 #pragma once
-// A coordinator and fake hosts in one thread: real RPC over in-process pipes, time moved by hand, faults
-// on demand.
+// A coordinator and fake hosts in one thread: real RPC over in-process pipes, time moved by hand,
+// faults on demand.
 
 #include <kj/async.h>
 #include <kj/timer.h>
