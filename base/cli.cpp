@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/host.h"
+#include "base/text.h"
 
 #ifndef SHOAL_VERSION
 #error "base/CMakeLists.txt defines SHOAL_VERSION"
@@ -37,7 +38,7 @@ int show_error(std::string_view program, const Error& error, bool json) {
     // Messages may quote what came from outside, which need not be UTF-8.
     std::cout << object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << std::endl;
   } else {
-    std::cerr << program << ": " << error.message << std::endl;
+    std::cerr << program << ": " << printable(error.message, /*keep_lines=*/true) << std::endl;
   }
   return exit_status(error.code);
 }

@@ -35,6 +35,7 @@ Result<MemoryInfo> memory_info();
 Bytes own_memory();                           // This process's resident memory; 0 when unknown.
 Result<std::filesystem::path> own_program();  // The file this process runs.
 int64_t own_pid();
+bool stdout_is_terminal();
 
 // A file descriptor that closes itself.
 class OwnedFd {

@@ -143,6 +143,7 @@ Result<MemoryInfo> memory_info() {
 Bytes own_memory() { return table_kilobytes("/proc/self/status", "VmRSS").value_or(Bytes{0}); }
 
 int64_t own_pid() { return ::getpid(); }
+bool stdout_is_terminal() { return ::isatty(STDOUT_FILENO) == 1; }
 
 Result<std::filesystem::path> own_program() {
   std::error_code code;

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/log.h"
+#include "base/text.h"
 #include "client/agent_server.h"
 #include "client/device_wire.h"
 #include "client/identity.h"
@@ -93,7 +94,8 @@ void print(const Json& json) {
 
 void print_row(std::initializer_list<std::pair<std::string, int>> cells) {
   std::string line;
-  for (const auto& [text, width] : cells) {
+  for (const auto& [cell, width] : cells) {
+    const std::string text = printable(cell);
     line += text;
     if (static_cast<int>(text.size()) < width) line.append(width - text.size(), ' ');
     line += ' ';
@@ -270,7 +272,7 @@ Result<void> attach_client(const CommandOptions& options, const std::string& tex
   if (options.json) {
     print(shown);
   } else {
-    std::cout << "Attached to " << shown["coordinator"].get<std::string>() << " ("
+    std::cout << "Attached to " << printable(shown["coordinator"].get<std::string>()) << " ("
               << shown["url"].get<std::string>() << ")" << std::endl;
     if (!shown["running"].get<bool>()) std::cout << "Start lending with: shoal-client run" << std::endl;
   }
@@ -473,7 +475,7 @@ Result<void> show_status(const CommandOptions& options) {
     }
     for (const auto connection : snapshot.getConnections()) {
       std::cout << connection.getUrl().cStr() << "  " << connection.getState().cStr();
-      if (connection.getReason().size() > 0) std::cout << ": " << connection.getReason().cStr();
+      if (connection.getReason().size() > 0) std::cout << ": " << printable(connection.getReason().cStr());
       std::cout << std::endl;
     }
     print_row({{"DEVICE", 12}, {"STATE", 9}, {"STAGES", 7}, {"STEPS", 9}, {"ROWS", 9}, {"RESTARTS", 9},

@@ -35,9 +35,8 @@ Result<void> with_coordinator(const Context& context,
 // A table for people: columns as wide as their widest cell.
 void print_table(const std::vector<std::string>& titles,
                  const std::vector<std::vector<std::string>>& rows);
-void print_json(const Json& json);        // One line.
-std::string printable(std::string text);  // Without what would move the reader's cursor.
-std::string show_time(int64_t wall_ms);   // "-" for 0.
+void print_json(const Json& json);       // One line.
+std::string show_time(int64_t wall_ms);  // "-" for 0.
 std::string show_bytes(uint64_t bytes);
 Json stage_json(rpc::StageInfo::Reader stage);
 std::string stage_text(rpc::StageInfo::Reader stage);

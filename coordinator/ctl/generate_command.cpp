@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <set>
 
+#include "base/host.h"
+#include "base/text.h"
 #include "coordinator/ctl/commands.h"
 #include "schema/transport.h"
 
@@ -19,7 +21,14 @@ Json failover_json(rpc::Failover::Reader failover) {
           {"replacement", stage_json(failover.getReplacement())}};
 }
 
-// For people the text as it is; for scripts one JSON object a line.
+// The text as it is; but a terminal obeys text, and who draws tokens is a stranger.
+void print_text(std::string_view text) {
+  static const bool terminal = stdout_is_terminal();
+  const std::string shown = terminal ? printable(text, /*keep_lines=*/true) : std::string(text);
+  std::fwrite(shown.data(), 1, shown.size(), stdout);
+}
+
+// For people the text; for scripts one JSON object a line.
 class PrintingSink final : public rpc::TokenSink::Server {
  public:
   PrintingSink(bool stream, bool json, size_t& printed)
@@ -33,7 +42,7 @@ class PrintingSink final : public rpc::TokenSink::Server {
     if (json_) {
       print_json({{"id", params.getId()}, {"text", std::string(text.begin(), text.size())}});
     } else {
-      std::fwrite(text.begin(), 1, text.size(), stdout);
+      print_text({text.begin(), text.size()});
       std::fflush(stdout);
     }
     return kj::READY_NOW;
@@ -126,7 +135,7 @@ Result<void> generate(const Context& context, const GenerateOptions& options) {
     }
     // All of it, or what the last token left unfinished.
     const size_t from = options.stream ? std::min(printed, text.size()) : 0;
-    std::fwrite(text.begin() + from, 1, text.size() - from, stdout);
+    print_text({text.begin() + from, text.size() - from});
     std::printf("\n");
     std::fflush(stdout);
     std::fprintf(stderr, "%u tokens, %.1f a second, prefill %u ms, %s relayed, ended by %s\n",

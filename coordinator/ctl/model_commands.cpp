@@ -8,6 +8,7 @@
 #include "base/files.h"
 #include "base/host.h"
 #include "base/secrets.h"
+#include "base/text.h"
 #include "coordinator/ctl/commands.h"
 #include "coordinator/work/manifest.h"
 #include "schema/limits.h"

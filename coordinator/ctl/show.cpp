@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "coordinator/ctl/commands.h"
 #include "schema/transport.h"
 
@@ -18,15 +19,7 @@ size_t width_of(const std::string& text) {
 
 }  // namespace
 
-std::string printable(std::string text) {
-  for (char& byte : text) {
-    if (static_cast<unsigned char>(byte) < 0x20 || byte == 0x7f) byte = '?';
-  }
-  return text;
-}
-
-Result<void> with_coordinator(const Context& context,
-                              const std::function<Result<void>(Link&)>& body) {
+Result<void> with_coordinator(const Context& context, const std::function<Result<void>(Link&)>& body) {
   const std::filesystem::path socket = std::filesystem::absolute(context.data) / "admin.sock";
   const std::string data = context.data.string();
   const Error not_running{ErrorCode::kUnavailable,
@@ -59,7 +52,11 @@ Result<void> with_coordinator(const Context& context,
 }
 
 void print_table(const std::vector<std::string>& titles,
-                 const std::vector<std::vector<std::string>>& rows) {
+                 const std::vector<std::vector<std::string>>& rows_as_they_came) {
+  std::vector<std::vector<std::string>> rows = rows_as_they_came;
+  for (auto& row : rows) {
+    for (std::string& cell : row) cell = printable(cell);
+  }
   std::vector<size_t> widths;
   for (const std::string& title : titles) widths.push_back(width_of(title));
   for (const auto& row : rows) {
@@ -68,7 +65,7 @@ void print_table(const std::vector<std::string>& titles,
   const auto print_row = [&](const std::vector<std::string>& row) {
     std::string line;
     for (size_t i = 0; i < row.size(); ++i) {
-      line += printable(row[i]);
+      line += row[i];
       if (i + 1 < row.size()) line.append(widths[i] - width_of(row[i]) + 2, ' ');
     }
     std::printf("%s\n", line.c_str());

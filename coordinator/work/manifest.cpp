@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/text.h"
+
 namespace shoal {
 namespace {
 
@@ -50,6 +52,13 @@ Result<Digest> digest_in(const Json& object, const char* key, const std::string&
   Result<Digest> digest = Digest::from_hex(text);
   if (!digest.ok()) return wrong(where + key, "is no digest");
   return digest;
+}
+
+// People read a name and type it.
+Result<void> check_name(std::string_view name) {
+  if (name.empty()) return wrong("name", "is empty");
+  if (!is_printable(name)) return wrong("name", "holds what cannot be shown: control characters, or no UTF-8");
+  return {};
 }
 
 Digest digest_without_itself(Json body) {
@@ -102,7 +111,7 @@ Result<ModelManifest> read_model_manifest(std::string_view text) {
   }
   ModelManifest manifest;
   SHOAL_TRY_ASSIGN(name, text_of(json, "name", kNameBytesMax));
-  if (name.empty()) return wrong("name", "is empty");
+  SHOAL_TRY(check_name(name));
   manifest.name = std::move(name);
   SHOAL_TRY_ASSIGN(architecture, text_of(json, "architecture", kNameBytesMax));
   manifest.architecture = std::move(architecture);
@@ -141,6 +150,7 @@ Result<ModelManifest> read_model_manifest(std::string_view text) {
 }
 
 Result<std::string> rename_manifest(std::string_view text, std::string_view name) {
+  SHOAL_TRY(check_name(name));
   SHOAL_TRY_ASSIGN(json, parse(text));
   json["name"] = name;
   json["digest"] = digest_without_itself(json).hex();

@@ -10,6 +10,7 @@
 #include "base/digest.h"
 #include "base/log.h"
 #include "base/random.h"
+#include "base/text.h"
 #include "base/units.h"
 
 using namespace shoal;
@@ -32,6 +33,7 @@ class ValuesTest : public QObject {
   void secrets_differ();
   void manual_clock_moves_only_when_told();
   void time_is_written_as_utc();
+  void text_for_a_terminal_holds_no_orders();
   void log_quotes_what_could_break_a_line();
   void log_obeys_its_level();
   void log_lines_of_threads_stay_whole();
@@ -196,6 +198,29 @@ void ValuesTest::time_is_written_as_utc() {
   QCOMPARE(format_utc(Millis{0}), std::string("1970-01-01T00:00:00.000Z"));
   QCOMPARE(format_utc(Millis{1'709'210'096'789}), std::string("2024-02-29T12:34:56.789Z"));
   QCOMPARE(format_utc(Millis{-1}), std::string("1969-12-31T23:59:59.999Z"));
+}
+
+void ValuesTest::text_for_a_terminal_holds_no_orders() {
+  for (const char* harmless : {"", "plain", "Käse \xE2\x82\xAC \xF0\x9F\x90\x9F", "\xC2\xA0", "\xF4\x8F\xBF\xBF"}) {
+    QVERIFY(is_printable(harmless));
+    QCOMPARE(printable(harmless), std::string(harmless));
+  }
+  const std::pair<const char*, const char*> cases[] = {
+      {"a\x1b[31mb", "a?[31mb"}, {"\x7f\r\n\t", "????"},
+      {"\xC2\x9B" "31m", "?31m"},          // A control sequence in one character.
+      {"\x9B" "31m", "?31m"},              // And as the byte alone.
+      {"\xE2\x80\xAE" "txt", "?txt"},      // Writes from right to left.
+      {"\xC0\xAF", "??"},                 // Overlong,
+      {"\xED\xA0\x80", "???"},            // a surrogate,
+      {"\xF4\x90\x80\x80", "????"},       // beyond Unicode,
+      {"\xE2\x82", "??"}, {"\xFF", "?"},  // cut off, and never UTF-8.
+  };
+  for (const auto& [text, shown] : cases) {
+    QVERIFY(!is_printable(text));
+    QCOMPARE(printable(text), std::string(shown));
+  }
+  QCOMPARE(printable("a\n\tb\r\x1b", /*keep_lines=*/true), std::string("a\n\tb??"));
+  QCOMPARE(printable(std::string_view("\0x", 2)), std::string("?x"));
 }
 
 void ValuesTest::log_quotes_what_could_break_a_line() {
