@@ -82,14 +82,22 @@ Result<void> StageRunner::keep(ByteSpan hidden_rows) { return kept_->append(hidd
 
 bool StageRunner::is_ready() const {
   return device_ != nullptr && device_->stage != nullptr && device_->filled == completed_ &&
-         shared_.needs.pool.is_current(device_->place.host, device_->place.login);
+         unfit_because() == nullptr;
 }
 
+// Why the device may not go on, or null. Trust can be taken back in mid-session.
+const char* StageRunner::unfit_because() const {
+  const Pool::Host* const host = shared_.needs.pool.find(device_->place.host, device_->place.login);
+  if (host == nullptr) return "connection lost";
+  if (needs_trust() && !host->trusted) return "its host is no longer trusted";
+  return nullptr;
+}
+
+bool StageRunner::needs_trust() const { return shared_.request.anchored && (is_head() || is_tail()); }
+
 void StageRunner::notice_gone() {
-  if (device_ != nullptr &&
-      !shared_.needs.pool.is_current(device_->place.host, device_->place.login)) {
-    lose("connection lost", /*refused=*/false, /*distrust=*/false);
-  }
+  if (device_ == nullptr) return;
+  if (const char* const cause = unfit_because()) lose(cause, /*refused=*/false, /*distrust=*/false);
 }
 
 rpc::Task<void> StageRunner::make_ready() {
@@ -174,7 +182,7 @@ std::optional<Pool::Offer> StageRunner::choose() {
   request.fragments = costs();
   request.context = shared_.context;
   request.rows_max = shared_.rows_max;
-  request.trusted_only = shared_.request.anchored && (is_head() || is_tail());
+  request.trusted_only = needs_trust();
   const std::optional<size_t> chosen = choose_replacement(request, candidates);
   if (!chosen) return std::nullopt;
   return offers[*chosen];

@@ -119,6 +119,8 @@ class StageRunner {
   bool is_head() const { return first_fragment_ == 0; }
   bool is_tail() const;
   std::span<const FragmentCost> costs() const;
+  bool needs_trust() const;
+  const char* unfit_because() const;
   void notice_gone();
   std::optional<Pool::Offer> choose();
   rpc::Task<bool> open(Pool::Offer offer);

@@ -47,6 +47,7 @@ class SessionTest : public QObject {
   void stops_at_the_models_end_unless_told_otherwise();
   void stops_when_the_context_is_full();
   void anchored_sessions_keep_their_ends_on_trusted_hosts();
+  void trust_taken_back_in_mid_session_moves_the_ends();
   void refuses_what_cannot_be();
   void a_lost_host_changes_nothing_data();
   void a_lost_host_changes_nothing();
@@ -149,6 +150,28 @@ void SessionTest::anchored_sessions_keep_their_ends_on_trusted_hosts() {
                                           }});
   QCOMPARE(again.ids, run.ids);
   QCOMPARE(again.hosts.back(), again.hosts.front());
+}
+
+void SessionTest::trust_taken_back_in_mid_session_moves_the_ends() {
+  Scene scene(4);
+  World& world = scene.world;
+  const auto set_standing = [&](size_t host, rpc::HostInfo::Standing standing) {
+    auto request = world.admin().setHostStandingRequest();
+    request.setHostId(world.hosts[host]->id);
+    request.setStanding(standing);
+    return request.send().ignoreResult();
+  };
+  world.run(set_standing(1, rpc::HostInfo::Standing::TRUSTED));
+  world.run(set_standing(3, rpc::HostInfo::Standing::TRUSTED));
+  const Generated before = world.generate({.anchored = true});
+  const Generated run = world.generate({.anchored = true, .on_token = [&](size_t count) {
+                                          if (count == 3) world.tasks().add(set_standing(1, rpc::HostInfo::Standing::VOLUNTEER));
+                                        }});
+  QCOMPARE(run.ids, before.ids);
+  QCOMPARE(run.hosts.front(), std::string("h3"));
+  QCOMPARE(run.hosts.back(), std::string("h3"));
+  QCOMPARE(run.failovers.size(), size_t{1});
+  QCOMPARE(run.failovers.front().cause, std::string("its host is no longer trusted"));
 }
 
 void SessionTest::refuses_what_cannot_be() {
