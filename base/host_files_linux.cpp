@@ -24,12 +24,16 @@ Error file_error(int code, std::string_view doing, const std::filesystem::path& 
 }
 
 Result<OwnedFd> open_to_read(const std::filesystem::path& path) {
-  OwnedFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  // Without O_NONBLOCK, a pipe in a file's place would hold us until somebody writes to it.
+  OwnedFd fd(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   if (fd.get() < 0) return file_error(errno, "open", path);
   struct stat status {};
   if (fstat(fd.get(), &status) != 0) return file_error(errno, "examine", path);
   if (S_ISDIR(status.st_mode)) {
     return Error{ErrorCode::kInvalid, path.string() + " is a folder, not a file"};
+  }
+  if (S_ISFIFO(status.st_mode)) {
+    return Error{ErrorCode::kInvalid, path.string() + " is a pipe, not a file"};
   }
   return fd;
 }

@@ -34,6 +34,7 @@ class FilesTest : public QObject {
   void replaces_a_file_and_leaves_nothing_beside_it();
   void mode_is_as_asked();
   void full_disk_is_named_and_the_old_file_stays();
+  void what_is_no_file_is_named_and_holds_nobody();
   void unwritable_folder_is_named();
   void readers_see_old_or_new_but_no_mixture();
   void state_comes_back();
@@ -94,6 +95,19 @@ void FilesTest::full_disk_is_named_and_the_old_file_stays() {
   QVERIFY2(said.startsWith("no_space cannot write ") && said.contains("/f: "), said);
   QCOMPARE(text_of(folder / "f"), std::string("old"));
   QCOMPARE(files_in(folder.path()), size_t{1});
+}
+
+void FilesTest::what_is_no_file_is_named_and_holds_nobody() {
+  const TempDir folder;
+  const std::string pipe = (folder / "pipe").string();
+  QCOMPARE(QProcess::execute("mkfifo", {QString::fromStdString(pipe)}), 0);
+  const auto names = [](const Error& error, const std::string& path, const char* kind) {
+    return error.code == ErrorCode::kInvalid && error.message == path + " is a " + kind + ", not a file";
+  };
+  QVERIFY(names(read_file(pipe, Bytes{100}).error(), pipe, "pipe"));
+  QVERIFY(names(InputFile::open(pipe).error(), pipe, "pipe"));
+  QVERIFY(names(MappedFile::open(pipe).error(), pipe, "pipe"));
+  QVERIFY(names(read_file(folder.path(), Bytes{100}).error(), folder.path().string(), "folder"));
 }
 
 void FilesTest::unwritable_folder_is_named() {
