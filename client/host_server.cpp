@@ -223,7 +223,11 @@ rpc::Task<void> HostServer::open_stage(OpenStageContext context) {
 
 kj::Promise<void> HostServer::openStage(OpenStageContext context) {
   context.allowCancellation();
-  return open_stage(context);
+  kj::Promise<void> opening = open_stage(context);
+  return opening.catch_([](kj::Exception&& exception) {
+    log_warning("host", "stage_not_opened", {{"cause", rpc::error_of(exception)}});
+    kj::throwFatalException(kj::mv(exception));
+  });
 }
 
 kj::Promise<void> HostServer::fetchShards(FetchShardsContext context) {

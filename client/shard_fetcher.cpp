@@ -120,7 +120,8 @@ rpc::Task<void> ShardFetcher::fetch(rpc::HostSession::Client session, Wanted wan
     }
   }
   rpc::throw_error({ErrorCode::kCorrupt,
-                    "shard " + wanted.digest.hex() + " arrived twice with another content"});
+                    "the coordinator's copy of shard " + wanted.digest.hex() +
+                        " is damaged: it arrived twice with another content; the model must be published again"});
 }
 
 std::vector<ShardFetcher::Transfer> ShardFetcher::transfers() const {

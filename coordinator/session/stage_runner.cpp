@@ -40,9 +40,12 @@ kj::Promise<void> timeout_alarm(kj::Timer& timer, Millis limit) {
 std::string cause_of(const kj::Exception& exception) {
   switch (exception.getType()) {
     case kj::Exception::Type::DISCONNECTED: return "connection lost";
-    case kj::Exception::Type::OVERLOADED: return "no answer in time";
     default: {
-      std::string text = rpc::error_of(exception).message;
+      const Error error = rpc::error_of(exception);
+      const bool overloaded = exception.getType() == kj::Exception::Type::OVERLOADED;
+      // Of those that are short of something, only a full disk or memory has a message of its own.
+      if (overloaded && error.code != ErrorCode::kNoSpace) return "no answer in time";
+      std::string text = error.message;
       if (text.size() > limits::kReasonBytesMax / 2) text.resize(limits::kReasonBytesMax / 2);
       return "refused: " + text;
     }

@@ -370,6 +370,10 @@ void SessionTest::an_input_that_all_refuse_fails_the_session() {
   const Generated run = scene.world.generate({});
   QCOMPARE(run.ids, toy_tokens(run.prompt_ids, 12, 5));
   QVERIFY(run.failovers.empty());
+  // When none opens, the reason is the device's own.
+  for (auto& host : scene.world.hosts) host->fault = Fault::kNoOpen;
+  const std::string none = scene.world.refusal_of({});
+  QVERIFY2(none.find("no room on this device") != std::string::npos, none.c_str());
 }
 
 void SessionTest::a_liar_is_left_alone() {
