@@ -32,8 +32,8 @@ Character first_character(std::string_view text) {
 bool is_harmless(uint32_t code, bool keep_lines) {
   if (code == '\n' || code == '\t') return keep_lines;
   const bool control = code < 0x20 || (code >= 0x7F && code < 0xA0);
-  const bool turns = code == 0x61C || code == 0x200E || code == 0x200F || (code >= 0x202A && code <= 0x202E) ||
-                     (code >= 0x2066 && code <= 0x2069);
+  const bool turns = code == 0x61C || code == 0x200E || code == 0x200F ||
+                     (code >= 0x202A && code <= 0x202E) || (code >= 0x2066 && code <= 0x2069);
   const bool breaks_line = code == 0x2028 || code == 0x2029;
   return !control && !turns && !breaks_line;
 }

@@ -6,8 +6,8 @@
 
 namespace shoal {
 
-// A copy in which '?' stands for every control character, every mark that turns the direction of writing,
-// and every byte that is not UTF-8. Tabs and line ends stay when `keep_lines`.
+// A copy in which '?' stands for every control character, every mark that turns the direction of
+// writing, and every byte that is not UTF-8. Tabs and line ends stay when `keep_lines`.
 std::string printable(std::string_view text, bool keep_lines = false);
 
 // Whether printable() would change nothing.

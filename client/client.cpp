@@ -113,9 +113,12 @@ std::string rounded(double value, const char* form = "%.1f") {
 std::string gigabytes(double bytes) { return rounded(bytes / 1e9, "%.2f GB"); }
 
 Json device_json(const DeviceFacts& facts) {
-  return {{"id", facts.id},         {"selector", facts.selector},
-          {"plane", facts.plane},   {"name", facts.name},
-          {"driver", facts.driver}, {"memory_bytes", facts.memory_bytes},
+  return {{"id", facts.id},
+          {"selector", facts.selector},
+          {"plane", facts.plane},
+          {"name", facts.name},
+          {"driver", facts.driver},
+          {"memory_bytes", facts.memory_bytes},
           {"software", facts.software}};
 }
 
@@ -152,12 +155,14 @@ class Benchmarker final : private WorkerProcess::Needs {
  private:
   void worker_changed(WorkerProcess& worker) override {
     if (worker.restarts() == 0) return;
-    fulfiller_->rejectIfThrows([&worker] { rpc::throw_error({ErrorCode::kUnavailable, worker.reason()}); });
+    fulfiller_->rejectIfThrows([&worker] {
+      rpc::throw_error({ErrorCode::kUnavailable, worker.reason()});
+    });
   }
   kj::Promise<void> prepare(WorkerProcess&, rpc::Worker::Client client, DeviceFacts) override {
-    return measure_worker(loop_.timer, kj::mv(client)).promise().then([this](Measurement measurement) {
-      fulfiller_->fulfill(kj::mv(measurement));
-    });
+    return measure_worker(loop_.timer, kj::mv(client))
+        .promise()
+        .then([this](Measurement measurement) { fulfiller_->fulfill(kj::mv(measurement)); });
   }
 
   Loop loop_;
@@ -176,9 +181,11 @@ Result<void> serve(Loop loop, const CommandOptions& options, const Workplace& pl
   SHOAL_TRY_ASSIGN(cache, ModelCache::open(place.cache(), limits, clock));
   SHOAL_TRY(make_folder(place.folders.runtime));
   SHOAL_TRY_ASSIGN(program, place.worker_program());
-  const std::vector<DeviceFacts> all = list_devices(loop, program).promise().wait(loop.io.waitScope);
+  const std::vector<DeviceFacts> all =
+      list_devices(loop, program).promise().wait(loop.io.waitScope);
   SHOAL_TRY_ASSIGN(devices, choose_devices(all, place.device_words(options)));
-  if (devices.empty()) return Error{ErrorCode::kNotFound, "this machine has no device that can compute"};
+  if (devices.empty())
+    return Error{ErrorCode::kNotFound, "this machine has no device that can compute"};
 
   AgentOptions agent_options;
   agent_options.devices = std::move(devices);
@@ -188,12 +195,14 @@ Result<void> serve(Loop loop, const CommandOptions& options, const Workplace& pl
   agent_options.worker_memory_max = Bytes{place.settings.integer("worker.memory_bytes_max")};
   agent_options.worker_hang_max = Millis{place.settings.integer("worker.hang_ms_max")};
   std::string names;
-  for (const DeviceFacts& device : agent_options.devices) names += (names.empty() ? "" : ", ") + device.selector;
+  for (const DeviceFacts& device : agent_options.devices)
+    names += (names.empty() ? "" : ", ") + device.selector;
   Agent agent(loop, clock, random, identity, state, *cache, std::move(agent_options));
 
   kj::Own<rpc::Listener> door =
-      rpc::listen_unix(loop.io.provider->getNetwork(), loop.timer, place.agent_socket(),
-                       [&agent](rpc::Peer) -> capnp::Capability::Client { return kj::heap<AgentServer>(agent); })
+      rpc::listen_unix(
+          loop.io.provider->getNetwork(), loop.timer, place.agent_socket(),
+          [&agent](rpc::Peer) -> capnp::Capability::Client { return kj::heap<AgentServer>(agent); })
           .wait(loop.io.waitScope);
   if (options.json) {
     print({{"event", "started"}, {"pid", own_pid()}, {"agent", place.agent_socket()}});
@@ -274,7 +283,8 @@ Result<void> attach_client(const CommandOptions& options, const std::string& tex
   } else {
     std::cout << "Attached to " << printable(shown["coordinator"].get<std::string>()) << " ("
               << shown["url"].get<std::string>() << ")" << std::endl;
-    if (!shown["running"].get<bool>()) std::cout << "Start lending with: shoal-client run" << std::endl;
+    if (!shown["running"].get<bool>())
+      std::cout << "Start lending with: shoal-client run" << std::endl;
   }
   return {};
 }
@@ -302,7 +312,8 @@ Result<void> detach_client(const CommandOptions& options, const std::string& url
   if (options.json) {
     print({{"detached", count}});
   } else {
-    std::cout << "Detached from " << count << (count == 1 ? " coordinator" : " coordinators") << std::endl;
+    std::cout << "Detached from " << count << (count == 1 ? " coordinator" : " coordinators")
+              << std::endl;
   }
   return {};
 }
@@ -311,10 +322,10 @@ Result<void> show_devices(const CommandOptions& options) {
   SHOAL_TRY_ASSIGN(place, open_workplace(options));
   SHOAL_TRY_ASSIGN(state, ClientState::load(place.state()));
   SHOAL_TRY_ASSIGN(program, place.worker_program());
-  SHOAL_TRY_ASSIGN(all, with_loop<std::vector<DeviceFacts>>(
-                            [&](Loop loop) -> Result<std::vector<DeviceFacts>> {
-                              return list_devices(loop, program).promise().wait(loop.io.waitScope);
-                            }));
+  SHOAL_TRY_ASSIGN(
+      all, with_loop<std::vector<DeviceFacts>>([&](Loop loop) -> Result<std::vector<DeviceFacts>> {
+        return list_devices(loop, program).promise().wait(loop.io.waitScope);
+      }));
   SHOAL_TRY_ASSIGN(chosen, choose_devices(all, place.device_words(options)));
   const auto lent = [&chosen](const DeviceFacts& device) {
     for (const DeviceFacts& one : chosen) {
@@ -334,13 +345,17 @@ Result<void> show_devices(const CommandOptions& options) {
     print({{"devices", std::move(list)}});
     return {};
   }
-  print_row({{"DEVICE", 12}, {"LENT", 5}, {"MEMORY", 10}, {"EXACT", 8}, {"ROWS/S", 10}, {"NAME", 0}});
+  print_row(
+      {{"DEVICE", 12}, {"LENT", 5}, {"MEMORY", 10}, {"EXACT", 8}, {"ROWS/S", 10}, {"NAME", 0}});
   for (const DeviceFacts& device : all) {
     const Measurement* const known = state.measurement(device);
     print_row({{device.selector, 12},
                {lent(device) ? "yes" : "no", 5},
                {gigabytes(static_cast<double>(device.memory_bytes)), 10},
-               {known == nullptr ? "unknown" : known->self_test.exact ? "yes" : "no", 8},
+               {known == nullptr         ? "unknown"
+                : known->self_test.exact ? "yes"
+                                         : "no",
+                8},
                {known == nullptr ? "-" : rounded(known->benchmark.decode_rows_per_second), 10},
                {device.name + (device.software ? " (software)" : ""), 0}});
   }
@@ -367,8 +382,8 @@ Result<void> run_benchmark(const CommandOptions& options) {
         auto request = agent.benchmarkRequest();
         request.setDeviceId(device.id);
         const auto report = request.send().wait(loop.io.waitScope);
-        measured.push_back({device,
-                            {read_self_test(report.getSelfTest()), read_benchmark(report.getReport())}});
+        measured.push_back(
+            {device, {read_self_test(report.getSelfTest()), read_benchmark(report.getReport())}});
       }
       return {};
     }));
@@ -377,7 +392,8 @@ Result<void> run_benchmark(const CommandOptions& options) {
     SHOAL_TRY_ASSIGN(state, ClientState::load(place.state()));
     SHOAL_TRY_ASSIGN(program, place.worker_program());
     SHOAL_TRY(with_loop<void>([&](Loop loop) -> Result<void> {
-      const std::vector<DeviceFacts> all = list_devices(loop, program).promise().wait(loop.io.waitScope);
+      const std::vector<DeviceFacts> all =
+          list_devices(loop, program).promise().wait(loop.io.waitScope);
       SHOAL_TRY_ASSIGN(chosen, choose_devices(all, place.device_words(options)));
       for (const DeviceFacts& device : chosen) {
         Benchmarker benchmarker(loop);
@@ -397,8 +413,13 @@ Result<void> run_benchmark(const CommandOptions& options) {
     print({{"devices", std::move(list)}});
     return {};
   }
-  print_row({{"DEVICE", 12}, {"EXACT", 6}, {"DECODE ROWS/S", 14}, {"PREFILL ROWS/S", 15}, {"WEIGHTS/S", 10},
-             {"GFLOP/S", 9}, {"COPY/S", 10}});
+  print_row({{"DEVICE", 12},
+             {"EXACT", 6},
+             {"DECODE ROWS/S", 14},
+             {"PREFILL ROWS/S", 15},
+             {"WEIGHTS/S", 10},
+             {"GFLOP/S", 9},
+             {"COPY/S", 10}});
   for (const auto& [device, m] : measured) {
     print_row({{device.selector, 12},
                {m.self_test.exact ? "yes" : "no", 6},
@@ -416,8 +437,8 @@ Result<void> show_status(const CommandOptions& options) {
   SHOAL_TRY_ASSIGN(place, open_workplace(options));
   const Result<FileLock> lock = FileLock::acquire(place.lock());
   if (lock.ok()) {
-    return Error{ErrorCode::kUnavailable,
-                 "no client runs on " + place.folders.state.string() + ": start one with shoal-client run"};
+    return Error{ErrorCode::kUnavailable, "no client runs on " + place.folders.state.string() +
+                                              ": start one with shoal-client run"};
   }
   if (!is_taken(lock)) return lock.error();
   return with_agent(place, [&](Loop loop, rpc::Agent::Client agent) -> Result<void> {
@@ -468,17 +489,23 @@ Result<void> show_status(const CommandOptions& options) {
       print(json);
       return {};
     }
-    std::cout << "shoal-client " << snapshot.getVersion().cStr() << " on " << snapshot.getHostName().cStr()
-              << " (pid " << snapshot.getPid() << ")" << std::endl;
+    std::cout << "shoal-client " << snapshot.getVersion().cStr() << " on "
+              << snapshot.getHostName().cStr() << " (pid " << snapshot.getPid() << ")" << std::endl;
     if (snapshot.getConnections().size() == 0) {
       std::cout << "Not attached: shoal-client attach URL" << std::endl;
     }
     for (const auto connection : snapshot.getConnections()) {
       std::cout << connection.getUrl().cStr() << "  " << connection.getState().cStr();
-      if (connection.getReason().size() > 0) std::cout << ": " << printable(connection.getReason().cStr());
+      if (connection.getReason().size() > 0)
+        std::cout << ": " << printable(connection.getReason().cStr());
       std::cout << std::endl;
     }
-    print_row({{"DEVICE", 12}, {"STATE", 9}, {"STAGES", 7}, {"STEPS", 9}, {"ROWS", 9}, {"RESTARTS", 9},
+    print_row({{"DEVICE", 12},
+               {"STATE", 9},
+               {"STAGES", 7},
+               {"STEPS", 9},
+               {"ROWS", 9},
+               {"RESTARTS", 9},
                {"REASON", 0}});
     for (const auto device : snapshot.getDevices()) {
       const auto report = device.getReport();

@@ -11,7 +11,9 @@ namespace {
 
 constexpr uint32_t kSilenceMsMin = 1'000, kSilenceMsMax = 86'400'000, kSilenceMsDefault = 600'000;
 
-[[noreturn]] void refuse(std::string why) { rpc::throw_error({ErrorCode::kInvalid, std::move(why)}); }
+[[noreturn]] void refuse(std::string why) {
+  rpc::throw_error({ErrorCode::kInvalid, std::move(why)});
+}
 
 std::vector<ShardFetcher::Wanted> read_shards(capnp::List<rpc::SealedShard>::Reader shards) {
   if (shards.size() == 0 || shards.size() > limits::kFragmentsMax) {
@@ -37,7 +39,8 @@ std::vector<ShardFetcher::Wanted> read_shards(capnp::List<rpc::SealedShard>::Rea
 class LeasedStage final : public rpc::Stage::Server {
  public:
   LeasedStage(kj::Timer& timer, HostServer::Needs& needs, std::string device_id, uint64_t lease,
-              kj::Duration silence_max, rpc::Stage::Client inner, std::vector<ModelCache::Hold> holds)
+              kj::Duration silence_max, rpc::Stage::Client inner,
+              std::vector<ModelCache::Hold> holds)
       : timer_(timer),
         needs_(needs),
         device_id_(std::move(device_id)),
@@ -65,7 +68,8 @@ class LeasedStage final : public rpc::Stage::Server {
  private:
   using StepResponse = capnp::Response<rpc::Stage::StepResults>;
 
-  // While a step runs the lease is not silent; its silence begins when the step ends, however it ends.
+  // While a step runs the lease is not silent; its silence begins when the step ends, however it
+  // ends.
   class Running {
    public:
     explicit Running(LeasedStage& stage) : stage_(stage) { ++stage_.running_; }
@@ -120,8 +124,11 @@ class LeasedStage final : public rpc::Stage::Server {
   }
 
   rpc::Stage::Client inner() {
-    KJ_IF_MAYBE(stage, inner_) { return *stage; }
-    kj::throwFatalException(KJ_EXCEPTION(DISCONNECTED, "the lease is over: no step came for too long"));
+    KJ_IF_MAYBE (stage, inner_) {
+      return *stage;
+    }
+    kj::throwFatalException(
+        KJ_EXCEPTION(DISCONNECTED, "the lease is over: no step came for too long"));
   }
 
   kj::Timer& timer_;
@@ -161,13 +168,13 @@ rpc::Task<rpc::Stage::Client> HostServer::load(rpc::Worker::Client worker, OpenS
     const InputFile file = rpc::require(cache_.read(wanted[index].digest));
     uint64_t done = 0;
     while (done < wanted[index].size) {
-      const auto size =
-          static_cast<size_t>(std::min<uint64_t>(limits::kChunkBytesMax, wanted[index].size - done));
+      const auto size = static_cast<size_t>(
+          std::min<uint64_t>(limits::kChunkBytesMax, wanted[index].size - done));
       auto request = loader.writeRequest(capnp::MessageSize{size / sizeof(capnp::word) + 16, 0});
       request.setShard(index);
       auto bytes = request.initBytes(static_cast<uint32_t>(size));
-      const size_t count = rpc::require(file.read_at(
-          done, std::span(reinterpret_cast<std::byte*>(bytes.begin()), bytes.size())));
+      const size_t count = rpc::require(
+          file.read_at(done, std::span(reinterpret_cast<std::byte*>(bytes.begin()), bytes.size())));
       if (count != size) {
         cache_.discard(wanted[index].digest);
         rpc::throw_error({ErrorCode::kCorrupt, "shard " + wanted[index].digest.hex() +
@@ -216,9 +223,9 @@ rpc::Task<void> HostServer::open_stage(OpenStageContext context) {
           ? kSilenceMsDefault
           : std::clamp(lease.getSilenceMaxMs(), kSilenceMsMin, kSilenceMsMax);
   log_info("host", "stage_opened", {{"lease", lease.getLeaseId()}, {"device", device_id}});
-  context.getResults().setStage(kj::heap<LeasedStage>(timer_, needs_, device_id, lease.getLeaseId(),
-                                                      silence_ms * kj::MILLISECONDS,
-                                                      kj::mv(KJ_ASSERT_NONNULL(stage)), std::move(holds)));
+  context.getResults().setStage(kj::heap<LeasedStage>(
+      timer_, needs_, device_id, lease.getLeaseId(), silence_ms * kj::MILLISECONDS,
+      kj::mv(KJ_ASSERT_NONNULL(stage)), std::move(holds)));
 }
 
 kj::Promise<void> HostServer::openStage(OpenStageContext context) {

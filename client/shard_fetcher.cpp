@@ -14,8 +14,8 @@ constexpr size_t kChunksInFlight = 4;
 
 using ReadResponse = capnp::Response<rpc::HostSession::ReadShardResults>;
 
-kj::Promise<ReadResponse> ask(rpc::HostSession::Client& session, const Digest& digest, uint64_t offset,
-                              uint32_t length) {
+kj::Promise<ReadResponse> ask(rpc::HostSession::Client& session, const Digest& digest,
+                              uint64_t offset, uint32_t length) {
   auto request = session.readShardRequest();
   request.setDigest(rpc::kj_bytes(digest.bytes));
   request.setOffset(offset);
@@ -70,9 +70,10 @@ rpc::Task<bool> ShardFetcher::download(rpc::HostSession::Client session, Wanted 
     in_flight.pop_front();
     const ReadResponse answer = co_await kj::mv(chunk.answer);
     if (answer.getBytes().size() != chunk.length) {
-      rpc::throw_error({ErrorCode::kCorrupt,
-                        "the coordinator sent " + std::to_string(answer.getBytes().size()) + " instead of " +
-                            std::to_string(chunk.length) + " bytes of shard " + wanted.digest.hex()});
+      rpc::throw_error({ErrorCode::kCorrupt, "the coordinator sent " +
+                                                 std::to_string(answer.getBytes().size()) +
+                                                 " instead of " + std::to_string(chunk.length) +
+                                                 " bytes of shard " + wanted.digest.hex()});
     }
     rpc::require(download.append(rpc::bytes_of(answer.getBytes())));
     progress = download.have();
@@ -119,9 +120,9 @@ rpc::Task<void> ShardFetcher::fetch(rpc::HostSession::Client session, Wanted wan
       co_return;
     }
   }
-  rpc::throw_error({ErrorCode::kCorrupt,
-                    "the coordinator's copy of shard " + wanted.digest.hex() +
-                        " is damaged: it arrived twice with another content; the model must be published again"});
+  rpc::throw_error({ErrorCode::kCorrupt, "the coordinator's copy of shard " + wanted.digest.hex() +
+                                             " is damaged: it arrived twice with another content; "
+                                             "the model must be published again"});
 }
 
 std::vector<ShardFetcher::Transfer> ShardFetcher::transfers() const {

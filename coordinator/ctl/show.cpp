@@ -19,7 +19,8 @@ size_t width_of(const std::string& text) {
 
 }  // namespace
 
-Result<void> with_coordinator(const Context& context, const std::function<Result<void>(Link&)>& body) {
+Result<void> with_coordinator(const Context& context,
+                              const std::function<Result<void>(Link&)>& body) {
   const std::filesystem::path socket = std::filesystem::absolute(context.data) / "admin.sock";
   const std::string data = context.data.string();
   const Error not_running{ErrorCode::kUnavailable,

@@ -96,7 +96,9 @@ const char* StageRunner::unfit_because() const {
   return nullptr;
 }
 
-bool StageRunner::needs_trust() const { return shared_.request.anchored && (is_head() || is_tail()); }
+bool StageRunner::needs_trust() const {
+  return shared_.request.anchored && (is_head() || is_tail());
+}
 
 void StageRunner::notice_gone() {
   if (device_ == nullptr) return;

@@ -13,7 +13,7 @@ constexpr int64_t kManifestVersion = 1;
 constexpr int64_t kBytesMax = int64_t{1} << 50;
 constexpr int64_t kSealedBytesMax = int64_t{16} << 30;
 constexpr int64_t kFragmentsMax = 1024;
-constexpr int64_t kSideMax = 1 << 20;  // Width, vocabulary and context.
+constexpr int64_t kSideMax = 1 << 20;                 // Width, vocabulary and context.
 constexpr int64_t kStateBytesMax = int64_t{1} << 30;  // Of one position.
 // What the planner adds up for a stage, the caches of a whole context included, stays a number.
 static_assert(kFragmentsMax * (kBytesMax + kStateBytesMax * kSideMax) <= int64_t{1} << 61);
@@ -57,7 +57,8 @@ Result<Digest> digest_in(const Json& object, const char* key, const std::string&
 // People read a name and type it.
 Result<void> check_name(std::string_view name) {
   if (name.empty()) return wrong("name", "is empty");
-  if (!is_printable(name)) return wrong("name", "holds what cannot be shown: control characters, or no UTF-8");
+  if (!is_printable(name))
+    return wrong("name", "holds what cannot be shown: control characters, or no UTF-8");
   return {};
 }
 

@@ -102,7 +102,8 @@ void FilesTest::what_is_no_file_is_named_and_holds_nobody() {
   const std::string pipe = (folder / "pipe").string();
   QCOMPARE(QProcess::execute("mkfifo", {QString::fromStdString(pipe)}), 0);
   const auto names = [](const Error& error, const std::string& path, const char* kind) {
-    return error.code == ErrorCode::kInvalid && error.message == path + " is a " + kind + ", not a file";
+    return error.code == ErrorCode::kInvalid &&
+           error.message == path + " is a " + kind + ", not a file";
   };
   QVERIFY(names(read_file(pipe, Bytes{100}).error(), pipe, "pipe"));
   QVERIFY(names(InputFile::open(pipe).error(), pipe, "pipe"));

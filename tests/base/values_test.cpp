@@ -201,19 +201,28 @@ void ValuesTest::time_is_written_as_utc() {
 }
 
 void ValuesTest::text_for_a_terminal_holds_no_orders() {
-  for (const char* harmless : {"", "plain", "Käse \xE2\x82\xAC \xF0\x9F\x90\x9F", "\xC2\xA0", "\xF4\x8F\xBF\xBF"}) {
+  for (const char* harmless :
+       {"", "plain", "Käse \xE2\x82\xAC \xF0\x9F\x90\x9F", "\xC2\xA0", "\xF4\x8F\xBF\xBF"}) {
     QVERIFY(is_printable(harmless));
     QCOMPARE(printable(harmless), std::string(harmless));
   }
   const std::pair<const char*, const char*> cases[] = {
-      {"a\x1b[31mb", "a?[31mb"}, {"\x7f\r\n\t", "????"},
-      {"\xC2\x9B" "31m", "?31m"},          // A control sequence in one character.
-      {"\x9B" "31m", "?31m"},              // And as the byte alone.
-      {"\xE2\x80\xAE" "txt", "?txt"},      // Writes from right to left.
-      {"\xC0\xAF", "??"},                 // Overlong,
-      {"\xED\xA0\x80", "???"},            // a surrogate,
-      {"\xF4\x90\x80\x80", "????"},       // beyond Unicode,
-      {"\xE2\x82", "??"}, {"\xFF", "?"},  // cut off, and never UTF-8.
+      {"a\x1b[31mb", "a?[31mb"},
+      {"\x7f\r\n\t", "????"},
+      {"\xC2\x9B"
+       "31m",
+       "?31m"},  // A control sequence in one character.
+      {"\x9B"
+       "31m",
+       "?31m"},  // And as the byte alone.
+      {"\xE2\x80\xAE"
+       "txt",
+       "?txt"},                      // Writes from right to left.
+      {"\xC0\xAF", "??"},            // Overlong,
+      {"\xED\xA0\x80", "???"},       // a surrogate,
+      {"\xF4\x90\x80\x80", "????"},  // beyond Unicode,
+      {"\xE2\x82", "??"},
+      {"\xFF", "?"},  // cut off, and never UTF-8.
   };
   for (const auto& [text, shown] : cases) {
     QVERIFY(!is_printable(text));

@@ -335,7 +335,8 @@ void PlannerTest::manifests_are_read_as_hostile_input() {
   QVERIFY2(read.ok(), read.ok() ? "" : read.error().message.c_str());
   QCOMPARE(read.value().name, std::string("toy"));
   QCOMPARE(read.value().shards.size(), size_t{test::kToyFragments});
-  QCOMPARE(read_model_manifest(rename_manifest(good, "other").value()).value().name, std::string("other"));
+  QCOMPARE(read_model_manifest(rename_manifest(good, "other").value()).value().name,
+           std::string("other"));
   for (const char* odd : {"", "a\x1b[31m", "two\nlines", "\xff\xfe"}) {
     QVERIFY(rename_manifest(good, odd).error().message.find("manifest: name ") == 0);
   }

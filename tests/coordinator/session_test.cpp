@@ -164,9 +164,11 @@ void SessionTest::trust_taken_back_in_mid_session_moves_the_ends() {
   world.run(set_standing(1, rpc::HostInfo::Standing::TRUSTED));
   world.run(set_standing(3, rpc::HostInfo::Standing::TRUSTED));
   const Generated before = world.generate({.anchored = true});
-  const Generated run = world.generate({.anchored = true, .on_token = [&](size_t count) {
-                                          if (count == 3) world.tasks().add(set_standing(1, rpc::HostInfo::Standing::VOLUNTEER));
-                                        }});
+  const Generated run =
+      world.generate({.anchored = true, .on_token = [&](size_t count) {
+                        if (count == 3)
+                          world.tasks().add(set_standing(1, rpc::HostInfo::Standing::VOLUNTEER));
+                      }});
   QCOMPARE(run.ids, before.ids);
   QCOMPARE(run.hosts.front(), std::string("h3"));
   QCOMPARE(run.hosts.back(), std::string("h3"));

@@ -1,6 +1,6 @@
-// Steps and stage specs as a worker receives them. The first bytes choose the stage's shape; the rest is
-// the message. Whatever comes, it is refused by field, or what was read obeys every bound that the engine
-// relies on.
+// Steps and stage specs as a worker receives them. The first bytes choose the stage's shape; the
+// rest is the message. Whatever comes, it is refused by field, or what was read obeys every bound
+// that the engine relies on.
 
 #include <capnp/serialize.h>
 #include <kj/exception.h>
@@ -29,7 +29,8 @@ void check(const worker::StepRequest& step, const compute::StageShape& shape,
     require(row.position < static_cast<uint32_t>(options.context));
   }
   require(step.tokens.size() == (shape.begins_with_tokens ? rows : 0));
-  require(step.hidden.size() == (shape.begins_with_tokens ? 0 : rows * static_cast<size_t>(shape.width)));
+  require(step.hidden.size() ==
+          (shape.begins_with_tokens ? 0 : rows * static_cast<size_t>(shape.width)));
   require(step.draws.size() == step.output_rows.size() && step.draws.size() <= rows);
   require(shape.ends_with_logits || step.draws.empty());
   for (size_t i = 0; i < step.draws.size(); ++i) {
@@ -63,7 +64,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       (void)worker::read_stage_options(message.getRoot<rpc::StageSpec>());
       return 0;
     }
-    const Result<worker::StepRequest> step = worker::read_step(message.getRoot<rpc::StepInput>(), shape, options);
+    const Result<worker::StepRequest> step =
+        worker::read_step(message.getRoot<rpc::StepInput>(), shape, options);
     if (step.ok()) check(step.value(), shape, options);
   } catch (const kj::Exception&) {  // As the RPC layer would: the call fails.
   }

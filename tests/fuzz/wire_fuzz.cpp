@@ -1,7 +1,8 @@
-// Hostile bytes at the hosts' door, in three depths. The first byte chooses: raw bytes as a stream; RPC
-// messages that are well formed and mean what they like; calls with fields of any content and size, before
-// and after a login. Behind the door stands the real coordinator with a model and a session's stage to
-// lose. Method: whatever comes, nothing crashes, every call ends, and a well-behaved host is still served.
+// Hostile bytes at the hosts' door, in three depths. The first byte chooses: raw bytes as a stream;
+// RPC messages that are well formed and mean what they like; calls with fields of any content and
+// size, before and after a login. Behind the door stands the real coordinator with a model and a
+// session's stage to lose. Method: whatever comes, nothing crashes, every call ends, and a
+// well-behaved host is still served.
 
 #include <capnp/rpc.capnp.h>
 #include <capnp/serialize.h>
@@ -28,9 +29,13 @@ constexpr size_t kRepliesMax = size_t{8} << 20;
 // KJ tells of each refused message; here they are the rule.
 class Silence final : public kj::ExceptionCallback {
  public:
-  void onRecoverableException(kj::Exception&& exception) override { next.onRecoverableException(kj::mv(exception)); }
-  void logMessage(kj::LogSeverity severity, const char* file, int line, int depth, kj::String&& text) override {
-    if (severity == kj::LogSeverity::FATAL) next.logMessage(severity, file, line, depth, kj::mv(text));
+  void onRecoverableException(kj::Exception&& exception) override {
+    next.onRecoverableException(kj::mv(exception));
+  }
+  void logMessage(kj::LogSeverity severity, const char* file, int line, int depth,
+                  kj::String&& text) override {
+    if (severity == kj::LogSeverity::FATAL)
+      next.logMessage(severity, file, line, depth, kj::mv(text));
   }
 };
 
@@ -82,17 +87,19 @@ struct RawPeer {
   explicit RawPeer(World& world) : pipe(kj::newTwoWayPipe()) {
     auto limit = kj::refcounted<rpc::ReceiveLimit>(limits::kLoginMessageBytesMax);
     rpc::Peer peer{"fuzz", kj::addRef(*limit)};
-    door = kj::heap<rpc::Connection>(kj::mv(pipe.ends[0]), true, world.coordinator->host_door(kj::mv(peer)),
-                                     kj::mv(limit));
+    door = kj::heap<rpc::Connection>(kj::mv(pipe.ends[0]), true,
+                                     world.coordinator->host_door(kj::mv(peer)), kj::mv(limit));
   }
 
   // Reads what the door answers, as far as it does.
   kj::Promise<void> drain() {
-    return pipe.ends[1]->tryRead(buffer, 1, sizeof(buffer)).then([this](size_t count) -> kj::Promise<void> {
-      replies += count;
-      if (count == 0) return kj::READY_NOW;
-      return drain();
-    });
+    return pipe.ends[1]
+        ->tryRead(buffer, 1, sizeof(buffer))
+        .then([this](size_t count) -> kj::Promise<void> {
+          replies += count;
+          if (count == 0) return kj::READY_NOW;
+          return drain();
+        });
   }
 
   kj::TwoWayPipe pipe;
@@ -166,7 +173,7 @@ void fill_message(Input& in, capnp::rpc::Message::Builder message) {
       call.setQuestionId(in.byte() % 8);
       fill_target(in, call.initTarget());
       const uint8_t interface = in.byte() % 4;
-      call.setInterfaceId(interface == 0 ? in.word()
+      call.setInterfaceId(interface == 0   ? in.word()
                           : interface == 1 ? capnp::typeId<rpc::HostSession>()
                                            : capnp::typeId<rpc::Coordinator>());
       call.setMethodId(in.byte() % 5);
@@ -232,7 +239,9 @@ void speak_protocol(World& world, Input in) {
   for (int i = 0; i < 64 && !in.empty(); ++i) {
     capnp::MallocMessageBuilder builder;
     fill_message(in, builder.initRoot<capnp::rpc::Message>());
-    if (capnp::computeSerializedSizeInWords(builder) * sizeof(capnp::word) > limits::kMessageBytesMax) continue;
+    if (capnp::computeSerializedSizeInWords(builder) * sizeof(capnp::word) >
+        limits::kMessageBytesMax)
+      continue;
     capnp::writeMessage(stream, builder);
   }
   send(world, stream.getArray(), listens);
@@ -267,7 +276,8 @@ class OddStage final : public rpc::Stage::Server {
       case 1: throw_or_not(); break;
       default: {
         const uint8_t odd = in_.byte();
-        auto tokens = output.initTokens(odd == 1 ? in_.byte() : context.getParams().getInput().getDraws().size());
+        auto tokens = output.initTokens(
+            odd == 1 ? in_.byte() : context.getParams().getInput().getDraws().size());
         for (uint i = 0; i < tokens.size(); ++i) {
           tokens.set(i, odd == 2 ? static_cast<int32_t>(in_.word()) : int32_t{in_.byte()});
         }
@@ -327,8 +337,8 @@ void call_methods(World& world, const SigningKey& identity, Input in) {
   auto pipe = kj::newTwoWayPipe();
   auto limit = kj::refcounted<rpc::ReceiveLimit>(limits::kLoginMessageBytesMax);
   rpc::Peer peer{"fuzz", kj::addRef(*limit)};
-  auto server = kj::heap<rpc::Connection>(kj::mv(pipe.ends[0]), true, world.coordinator->host_door(kj::mv(peer)),
-                                          kj::mv(limit));
+  auto server = kj::heap<rpc::Connection>(
+      kj::mv(pipe.ends[0]), true, world.coordinator->host_door(kj::mv(peer)), kj::mv(limit));
   auto client = kj::heap<rpc::Connection>(kj::mv(pipe.ends[1]), false, nullptr);
   auto door = client->bootstrap().castAs<rpc::Coordinator>();
   kj::Maybe<rpc::HostSession::Client> session;
@@ -337,10 +347,13 @@ void call_methods(World& world, const SigningKey& identity, Input in) {
     switch (in.byte() % 8) {
       case 0: {
         auto request = door.helloRequest();
-        request.setProtocolVersion(in.byte() % 4 == 1 ? static_cast<uint32_t>(in.word()) : rpc::PROTOCOL_VERSION);
+        request.setProtocolVersion(in.byte() % 4 == 1 ? static_cast<uint32_t>(in.word())
+                                                      : rpc::PROTOCOL_VERSION);
         try {
           nonce = to_vector(rpc::bytes_of(
-              world.run(kj::Promise<capnp::Response<rpc::Coordinator::HelloResults>>(request.send())).getNonce()));
+              world
+                  .run(kj::Promise<capnp::Response<rpc::Coordinator::HelloResults>>(request.send()))
+                  .getNonce()));
         } catch (const kj::Exception&) {
         }
         break;
@@ -361,26 +374,30 @@ void call_methods(World& world, const SigningKey& identity, Input in) {
         login.setSystem(in.text());
         if (odd % 8 != 4) request.setHost(kj::heap<OddHost>(in));
         try {
-          session = world.run(kj::Promise<capnp::Response<rpc::Coordinator::LoginResults>>(request.send())).getSession();
+          session =
+              world
+                  .run(kj::Promise<capnp::Response<rpc::Coordinator::LoginResults>>(request.send()))
+                  .getSession();
         } catch (const kj::Exception&) {
         }
         break;
       }
       case 2:
       case 3:
-        KJ_IF_MAYBE(held, session) report(world, in, *held);
+        KJ_IF_MAYBE (held, session) report(world, in, *held);
         break;
       case 4:
-        KJ_IF_MAYBE(held, session) {
+        KJ_IF_MAYBE (held, session) {
           auto request = held->readShardRequest();
-          request.setDigest(raw(in.byte() % 2 == 0 ? std::string(32, static_cast<char>(in.byte())) : in.text()));
+          request.setDigest(
+              raw(in.byte() % 2 == 0 ? std::string(32, static_cast<char>(in.byte())) : in.text()));
           request.setOffset(in.word());
           request.setLength(static_cast<uint32_t>(in.word()));
           finish(world, request.send());
         }
         break;
       case 5:
-        KJ_IF_MAYBE(held, session) {
+        KJ_IF_MAYBE (held, session) {
           if (in.byte() % 2 == 0) {
             auto request = held->leaveRequest();
             request.setReason(in.text());
@@ -409,7 +426,10 @@ void call_methods(World& world, const SigningKey& identity, Input in) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  static const bool quiet = [] { set_log_level(LogLevel::kOff); return true; }();
+  static const bool quiet = [] {
+    set_log_level(LogLevel::kOff);
+    return true;
+  }();
   (void)quiet;
   static const SigningKey identity = SigningKey::generate();
   static std::unique_ptr<World> world;

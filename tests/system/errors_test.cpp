@@ -1,5 +1,5 @@
-// Goal: who makes a mistake, or whose disk fails, is told what is wrong and what to do, by the programs
-// themselves. Method: real processes; what one can get wrong is got wrong, one by one.
+// Goal: who makes a mistake, or whose disk fails, is told what is wrong and what to do, by the
+// programs themselves. Method: real processes; what one can get wrong is got wrong, one by one.
 
 #include <QDir>
 #include <QFile>
@@ -36,10 +36,13 @@ class ErrorsTest : public QObject {
     return say("shoal-client", {"--data", fleet_->folder() + "/stranger", "attach", url});
   }
   QString generate_error() {
-    const Generation run = fleet_->generate({"--model", "m", "--prompt", "Once", "--max-tokens", "3"});
+    const Generation run =
+        fleet_->generate({"--model", "m", "--prompt", "Once", "--max-tokens", "3"});
     return run.summary.value("error").toObject().value("message").toString();
   }
-  QString url(const QStringList& invite = {}) { return fleet_->ctl(QStringList{"invite"} + invite).value("url").toString(); }
+  QString url(const QStringList& invite = {}) {
+    return fleet_->ctl(QStringList{"invite"} + invite).value("url").toString();
+  }
 
   static void damage(const QString& folder) {
     for (const QFileInfo& info : QDir(folder).entryInfoList(QDir::Files)) {
@@ -78,15 +81,24 @@ class ErrorsTest : public QObject {
     QTest::addColumn<QString>("replacement");  // ...to make the wrong one.
     QTest::addColumn<int>("exit_code");
     QTest::addColumn<QString>("says");
-    QTest::newRow("scheme") << "^shoal" << "http" << 2 << "shoal://";
-    QTest::newRow("empty") << "^.*$" << "" << 2 << "shoal://";
-    QTest::newRow("port") << ":\\d+/" << ":70000/" << 2 << "port";
-    QTest::newRow("no pin") << "\\?.*$" << "" << 2 << "pin";
-    QTest::newRow("damaged pin") << "pin=..." << "pin=" << 2 << "pin";
-    QTest::newRow("wrong pin") << "pin=[^&]{4}" << "pin=AAAA" << 4 << "wrong pin";
-    QTest::newRow("wrong invite") << "invite=.*$" << "invite=AAAAAAAAAAAAAAAAAAAAAA" << 4 << "invite";
-    QTest::newRow("no invite") << "&invite=.*$" << "" << 4 << "carries no invite";
-    QTest::newRow("nobody there") << ":\\d+/" << ":1/" << 5 << "nothing listens at";
+    QTest::newRow("scheme") << "^shoal"
+                            << "http" << 2 << "shoal://";
+    QTest::newRow("empty") << "^.*$"
+                           << "" << 2 << "shoal://";
+    QTest::newRow("port") << ":\\d+/"
+                          << ":70000/" << 2 << "port";
+    QTest::newRow("no pin") << "\\?.*$"
+                            << "" << 2 << "pin";
+    QTest::newRow("damaged pin") << "pin=..."
+                                 << "pin=" << 2 << "pin";
+    QTest::newRow("wrong pin") << "pin=[^&]{4}"
+                               << "pin=AAAA" << 4 << "wrong pin";
+    QTest::newRow("wrong invite") << "invite=.*$"
+                                  << "invite=AAAAAAAAAAAAAAAAAAAAAA" << 4 << "invite";
+    QTest::newRow("no invite") << "&invite=.*$"
+                               << "" << 4 << "carries no invite";
+    QTest::newRow("nobody there") << ":\\d+/"
+                                  << ":1/" << 5 << "nothing listens at";
   }
   void a_wrong_attach_url_is_told_from_a_wrong_server() {
     QFETCH(QString, pattern);
@@ -102,19 +114,24 @@ class ErrorsTest : public QObject {
     const Said first = say("shoal-client", {"--data", fleet_->folder() + "/first", "attach", once});
     QVERIFY2(first.exit_code == 0, qPrintable(first.text));
     const Said second = attach(once);
-    QVERIFY2(second.exit_code == 4 && second.text.contains("as often as it may be"), qPrintable(second.text));
+    QVERIFY2(second.exit_code == 4 && second.text.contains("as often as it may be"),
+             qPrintable(second.text));
   }
 
   void a_port_in_use_is_named() {
-    const QString data = fleet_->folder() + "/second", port = url().section(':', 2).section('/', 0, 0);
+    const QString data = fleet_->folder() + "/second",
+                  port = url().section(':', 2).section('/', 0, 0);
     QCOMPARE(say("shoalctl", {"--data", data, "init"}).exit_code, 0);
     const Said said = say("shoal-coordinator", {"--data", data, "--listen", "127.0.0.1:" + port});
-    QVERIFY2(said.exit_code == 1 && said.text.contains("port in use") && said.text.contains(port), qPrintable(said.text));
+    QVERIFY2(said.exit_code == 1 && said.text.contains("port in use") && said.text.contains(port),
+             qPrintable(said.text));
   }
 
   void a_folder_in_use_is_named() {
-    const Said said = say("shoal-coordinator", {"--data", fleet_->coordinator_data(), "--listen", "127.0.0.1:0"});
-    QVERIFY2(said.exit_code == 5 && said.text.contains("is in use by another running coordinator"), qPrintable(said.text));
+    const Said said =
+        say("shoal-coordinator", {"--data", fleet_->coordinator_data(), "--listen", "127.0.0.1:0"});
+    QVERIFY2(said.exit_code == 5 && said.text.contains("is in use by another running coordinator"),
+             qPrintable(said.text));
   }
 
   void a_folder_that_cannot_be_written_is_named() {
@@ -135,11 +152,14 @@ class ErrorsTest : public QObject {
   }
 
   void names_give_a_terminal_no_orders() {
-    for (const char* name : {"a\x1b[31m", "two\nlines", "\xc2\x9b" "31m"}) {
+    for (const char* name : {"a\x1b[31m", "two\nlines",
+                             "\xc2\x9b"
+                             "31m"}) {
       const QString problem = fleet_->publish(demo_model(), QString::fromUtf8(name));
       QVERIFY2(!problem.isEmpty(), name);
     }
-    const Said said = say("shoalctl", {"--data", fleet_->coordinator_data(), "model", "remove", "\x1b[31m"});
+    const Said said =
+        say("shoalctl", {"--data", fleet_->coordinator_data(), "model", "remove", "\x1b[31m"});
     QVERIFY2(said.exit_code == 3 && !said.text.contains('\x1b'), qPrintable(said.text));
   }
 
