@@ -212,7 +212,7 @@ class HostSessionServer final : public rpc::HostSession::Server {
                    [this, asked](auto&&) {
                      const double seconds =
                          static_cast<double>((parts_.timer.now() - asked) / kj::MICROSECONDS) / 1e6;
-                     parts_.pool.set_hop(id_, login_, std::min(seconds, kHopSecondsMax));
+                     parts_.pool.note_hop(id_, login_, std::min(seconds, kHopSecondsMax));
                    },
                    [](kj::Exception&&) {})
                .eagerlyEvaluate(nullptr);

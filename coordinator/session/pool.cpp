@@ -6,6 +6,8 @@
 namespace shoal {
 namespace {
 
+constexpr double kHopRise = 0.1;
+
 // What a device keeps for its owner, its driver and our own small buffers.
 Bytes usable_memory(Bytes memory) { return Bytes{memory.count / 10 * 9}; }
 
@@ -86,8 +88,14 @@ void Pool::set_trusted(HostId id, bool trusted) {
   }
 }
 
-void Pool::set_hop(HostId id, uint64_t login, double seconds) {
-  if (Host* const host = find(id, login)) host->hop_seconds = seconds;
+void Pool::note_hop(HostId id, uint64_t login, double seconds) {
+  Host* const host = find(id, login);
+  if (host == nullptr) return;
+  // The shortest time is the way itself; what is longer was mostly spent waiting, and counts
+  // slowly.
+  double& hop = host->hop_seconds;
+  hop = host->hop_measured && seconds > hop ? hop + kHopRise * (seconds - hop) : seconds;
+  host->hop_measured = true;
 }
 
 Pool::Host* Pool::find(HostId id, uint64_t login) {

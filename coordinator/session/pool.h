@@ -56,6 +56,7 @@ class Pool {
     bool trusted = false;
     rpc::Host::Client client;
     double hop_seconds = 0;
+    bool hop_measured = false;
     std::vector<PoolDevice> devices;
     std::map<Digest, int> readable;  // Shards that it was given, and how often.
     std::set<Digest> given;  // All that this login was ever given: likely to be on its disk.
@@ -93,7 +94,7 @@ class Pool {
   bool is_current(HostId id, uint64_t login) const;
   void report(HostId id, uint64_t login, std::vector<PoolDevice> devices);
   void set_trusted(HostId id, bool trusted);
-  void set_hop(HostId id, uint64_t login, double seconds);
+  void note_hop(HostId id, uint64_t login, double seconds);  // A round trip, as measured.
 
   const std::map<HostId, std::unique_ptr<Host>>& hosts() const { return hosts_; }
   Host* find(HostId id, uint64_t login);       // Null when that login is over.

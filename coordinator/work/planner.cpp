@@ -20,15 +20,32 @@ constexpr size_t kSubsetDevicesMax = 8;  // Up to here every subset of devices i
 // can win at most. Who asks for several stages wants the work shared: then evenness counts as much
 // as time.
 constexpr double kEvennessWeight = 0.05;
-constexpr double kEvennessWeightAsked = 1.0;
+constexpr double kEvennessWeightAsked = 4.0;
 constexpr double kSecondsMin = 1e-12;  // So that nothing is divided by no time at all.
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
 double rate_or(double measured, double cautious) { return measured > 0 ? measured : cautious; }
 
-double stage_cost(const PlanRequest& request, double seconds, double reference) {
+double compute_seconds(std::span<const FragmentCost> fragments, const PlanDevice& device,
+                       int64_t rows) {
+  double weights = 0, flops = 0;
+  for (const FragmentCost& fragment : fragments) {
+    weights += static_cast<double>(fragment.weights.count);
+    flops += static_cast<double>(fragment.flops_per_row.count) * static_cast<double>(rows);
+  }
+  const double compute =
+      std::max(weights / rate_or(device.weight_bytes_per_second, kUnmeasuredBytesPerSecond),
+               flops / rate_or(device.flops_per_second, kUnmeasuredFlopsPerSecond));
+  return std::max(compute, kSecondsMin) * (1 + std::max(device.sessions, 0));
+}
+
+// What a search makes small. Evenness is that of the computing alone: the way to a host takes its
+// time whatever the host does.
+double stage_cost(const PlanRequest& request, std::span<const FragmentCost> fragments,
+                  const PlanDevice& device, double reference) {
   const double weight = request.stages_min > 1 ? kEvennessWeightAsked : kEvennessWeight;
-  return seconds + weight * (reference + seconds * seconds / reference);
+  const double compute = compute_seconds(fragments, device, 1);
+  return stage_seconds(fragments, device, 1) + weight * (reference + compute * compute / reference);
 }
 
 // A device that may take a stage; several stand for one device when it may hold both ends.
@@ -46,7 +63,7 @@ class Costs {
     double reference = kNever;  // The whole model on the fastest device.
     for (const Candidate& candidate : candidates) {
       reference =
-          std::min(reference, stage_seconds(request.fragments, devices[candidate.device], 1));
+          std::min(reference, compute_seconds(request.fragments, devices[candidate.device], 1));
     }
     for (size_t c = 0; c < candidates.size(); ++c) {
       const PlanDevice& device = devices[candidates[c].device];
@@ -58,8 +75,7 @@ class Costs {
           if (stage_memory(range, request.context, request.rows_max) > candidates[c].memory) break;
           if (request.anchored && last + 1 == count_ && !device.trusted) break;
           if (!ends_stage(request, first, last)) continue;
-          const double seconds = stage_seconds(range, device, 1);
-          at(c, first, last) = stage_cost(request, seconds, reference);
+          at(c, first, last) = stage_cost(request, range, device, reference);
         }
       }
     }
@@ -309,16 +325,7 @@ Bytes stage_memory(std::span<const FragmentCost> fragments, int64_t context, int
 
 double stage_seconds(std::span<const FragmentCost> fragments, const PlanDevice& device,
                      int64_t rows) {
-  double weights = 0, flops = 0;
-  for (const FragmentCost& fragment : fragments) {
-    weights += static_cast<double>(fragment.weights.count);
-    flops += static_cast<double>(fragment.flops_per_row.count) * static_cast<double>(rows);
-  }
-  const double compute =
-      std::max(weights / rate_or(device.weight_bytes_per_second, kUnmeasuredBytesPerSecond),
-               flops / rate_or(device.flops_per_second, kUnmeasuredFlopsPerSecond));
-  return std::max(device.hop_seconds, 0.0) +
-         std::max(compute, kSecondsMin) * (1 + std::max(device.sessions, 0));
+  return std::max(device.hop_seconds, 0.0) + compute_seconds(fragments, device, rows);
 }
 
 double plan_cost(const PlanRequest& request, std::span<const PlanDevice> devices,
@@ -326,14 +333,14 @@ double plan_cost(const PlanRequest& request, std::span<const PlanDevice> devices
   double reference = kNever;
   for (const PlanDevice& device : devices) {
     if (request.exact && !device.exact) continue;
-    reference = std::min(reference, stage_seconds(request.fragments, device, 1));
+    reference = std::min(reference, compute_seconds(request.fragments, device, 1));
   }
   double cost = 0;
   for (const PlanStage& stage : stages) {
     const auto range = request.fragments.subspan(
         static_cast<size_t>(stage.first_fragment),
         static_cast<size_t>(stage.last_fragment - stage.first_fragment + 1));
-    cost += stage_cost(request, stage_seconds(range, devices[stage.device], 1), reference);
+    cost += stage_cost(request, range, devices[stage.device], reference);
   }
   return cost;
 }
