@@ -17,8 +17,8 @@ constexpr double kUnmeasuredFlopsPerSecond = 1e9;
 constexpr size_t kSubsetDevicesMax = 8;  // Up to here every subset of devices is tried.
 // Parts of the whole model's time on the fastest device. The first decides only between plans of
 // nearly equal time: for the evener one, and never for more stages, as a stage costs what evenness
-// can win at most. Who asks for several stages wants the work shared: then evenness counts as much
-// as time.
+// can win at most. Who asks for several stages wants the work shared: then evenness counts for more
+// than the time of computing.
 constexpr double kEvennessWeight = 0.05;
 constexpr double kEvennessWeightAsked = 4.0;
 constexpr double kSecondsMin = 1e-12;  // So that nothing is divided by no time at all.
