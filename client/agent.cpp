@@ -28,7 +28,9 @@ const char* state_name(CoordinatorLink::State state) {
   SHOAL_UNREACHABLE();
 }
 
-std::string shown_url(const rpc::AttachUrl& url) { return url_without_query(rpc::format_attach_url(url)); }
+std::string shown_url(const rpc::AttachUrl& url) {
+  return url_without_query(rpc::format_attach_url(url));
+}
 
 }  // namespace
 
@@ -50,17 +52,19 @@ rpc::Task<Attachment> enrol(Loop loop, rpc::AttachUrl url, const SigningKey& ide
 
 rpc::Task<Measurement> measure_worker(kj::Timer& timer, rpc::Worker::Client client) {
   Measurement measurement;
-  kj::Promise<capnp::Response<rpc::Worker::SelfTestResults>> tested = client.selfTestRequest().send();
+  kj::Promise<capnp::Response<rpc::Worker::SelfTestResults>> tested =
+      client.selfTestRequest().send();
   const auto self_test = co_await timer.timeoutAfter(kMeasureMax, kj::mv(tested));
   measurement.self_test = read_self_test(self_test.getReport());
-  kj::Promise<capnp::Response<rpc::Worker::BenchmarkResults>> timed = client.benchmarkRequest().send();
+  kj::Promise<capnp::Response<rpc::Worker::BenchmarkResults>> timed =
+      client.benchmarkRequest().send();
   const auto benchmark = co_await timer.timeoutAfter(kMeasureMax, kj::mv(timed));
   measurement.benchmark = read_benchmark(benchmark.getReport());
   co_return measurement;
 }
 
-Agent::Agent(Loop loop, const Clock& clock, Random& random, const SigningKey& identity, ClientState& state,
-             ModelCache& cache, AgentOptions options)
+Agent::Agent(Loop loop, const Clock& clock, Random& random, const SigningKey& identity,
+             ClientState& state, ModelCache& cache, AgentOptions options)
     : loop_(loop),
       clock_(clock),
       random_(random),
@@ -79,7 +83,8 @@ Agent::Agent(Loop loop, const Clock& clock, Random& random, const SigningKey& id
     lent->facts = facts;
     WorkerOptions worker;
     worker.argv = {options_.worker_program};
-    worker.argv.insert(worker.argv.end(), options_.worker_arguments.begin(), options_.worker_arguments.end());
+    worker.argv.insert(worker.argv.end(), options_.worker_arguments.begin(),
+                       options_.worker_arguments.end());
     worker.argv.insert(worker.argv.end(),
                        {"--device", facts.id, "--threads", std::to_string(options_.threads)});
     if (options_.worker_memory_max.count > 0) {
@@ -87,8 +92,8 @@ Agent::Agent(Loop loop, const Clock& clock, Random& random, const SigningKey& id
                          {"--memory-max", std::to_string(options_.worker_memory_max.count)});
     }
     worker.hang_max = options_.worker_hang_max.count * kj::MILLISECONDS;
-    lent->worker = kj::heap<WorkerProcess>(loop_, clock_, random_, static_cast<WorkerProcess::Needs&>(*this),
-                                           std::move(worker));
+    lent->worker = kj::heap<WorkerProcess>(
+        loop_, clock_, random_, static_cast<WorkerProcess::Needs&>(*this), std::move(worker));
     lent_.push_back(std::move(lent));
   }
 
@@ -112,8 +117,8 @@ void Agent::start_link(const rpc::AttachUrl& url) {
     if (same_coordinator(link->url(), url)) return;
   }
   CoordinatorLink::Needs& needs = *this;
-  links_.push_back(kj::heap<CoordinatorLink>(loop_.io.provider->getNetwork(), loop_.timer, clock_, random_,
-                                             needs, url));
+  links_.push_back(kj::heap<CoordinatorLink>(loop_.io.provider->getNetwork(), loop_.timer, clock_,
+                                             random_, needs, url));
 }
 
 void Agent::changed() {
@@ -149,10 +154,12 @@ void Agent::worker_changed(WorkerProcess&) {
 
 void Agent::link_changed(CoordinatorLink&) { changed(); }
 
-kj::Promise<void> Agent::prepare(WorkerProcess& worker, rpc::Worker::Client client, DeviceFacts facts) {
+kj::Promise<void> Agent::prepare(WorkerProcess& worker, rpc::Worker::Client client,
+                                 DeviceFacts facts) {
   Lent& lent = lent_of(worker);
   if (facts.id != lent.facts.id) {
-    rpc::throw_error({ErrorCode::kUnavailable, "its worker opened device " + facts.id + " instead"});
+    rpc::throw_error(
+        {ErrorCode::kUnavailable, "its worker opened device " + facts.id + " instead"});
   }
   lent.facts = facts;  // The driver may have been updated since the list was made.
   return prepare_device(facts.id, kj::mv(client));
@@ -174,7 +181,8 @@ rpc::Task<void> Agent::prepare_device(std::string device_id, rpc::Worker::Client
 
 rpc::Task<Measurement> Agent::measure(std::string device_id) {
   Lent* const lent = find(device_id);
-  if (lent == nullptr) rpc::throw_error({ErrorCode::kNotFound, "device " + device_id + " is not lent"});
+  if (lent == nullptr)
+    rpc::throw_error({ErrorCode::kNotFound, "device " + device_id + " is not lent"});
   while (lent->use.stages > 0) co_await changed_after(revision_);
   kj::Maybe<rpc::Worker::Client> client = lent->worker->client();
   if (client == nullptr) rpc::throw_error({ErrorCode::kUnavailable, lent->worker->reason()});
@@ -197,8 +205,11 @@ rpc::Host::Client Agent::make_host(kj::Own<SessionSlot> slot) {
 Result<rpc::Worker::Client> Agent::worker_of(const std::string& device_id) {
   Lent* const lent = find(device_id);
   if (lent == nullptr) return Error{ErrorCode::kNotFound, "device " + device_id + " is not lent"};
-  KJ_IF_MAYBE(client, lent->worker->client()) { return *client; }
-  return Error{ErrorCode::kUnavailable, "device " + device_id + " is not ready: " + lent->worker->reason()};
+  KJ_IF_MAYBE (client, lent->worker->client()) {
+    return *client;
+  }
+  return Error{ErrorCode::kUnavailable,
+               "device " + device_id + " is not ready: " + lent->worker->reason()};
 }
 
 DeviceUse& Agent::use_of(const std::string& device_id) {

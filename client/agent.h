@@ -1,6 +1,6 @@
 #pragma once
-// The client as a whole: one worker for each lent device, one link for each coordinator, the cache between
-// them, and what all of it looks like from outside. Holds the parts and introduces them.
+// The client as a whole: one worker for each lent device, one link for each coordinator, the cache
+// between them, and what all of it looks like from outside. Holds the parts and introduces them.
 //
 // Belongs to the KJ loop's thread.
 
@@ -35,11 +35,13 @@ struct AgentOptions {
   Millis worker_hang_max{10'000};
 };
 
-class Agent final : private WorkerProcess::Needs, private CoordinatorLink::Needs, private HostServer::Needs {
+class Agent final : private WorkerProcess::Needs,
+                    private CoordinatorLink::Needs,
+                    private HostServer::Needs {
  public:
   // Everything passed outlives the agent. Starts at once.
-  Agent(Loop loop, const Clock& clock, Random& random, const SigningKey& identity, ClientState& state,
-        ModelCache& cache, AgentOptions options);
+  Agent(Loop loop, const Clock& clock, Random& random, const SigningKey& identity,
+        ClientState& state, ModelCache& cache, AgentOptions options);
   ~Agent() noexcept(false);
   KJ_DISALLOW_COPY(Agent);
 
@@ -68,7 +70,8 @@ class Agent final : private WorkerProcess::Needs, private CoordinatorLink::Needs
   };
 
   void worker_changed(WorkerProcess& worker) override;
-  kj::Promise<void> prepare(WorkerProcess& worker, rpc::Worker::Client client, DeviceFacts facts) override;
+  kj::Promise<void> prepare(WorkerProcess& worker, rpc::Worker::Client client,
+                            DeviceFacts facts) override;
 
   const SigningKey& identity() const override { return identity_; }
   rpc::Host::Client make_host(kj::Own<SessionSlot> slot) override;

@@ -15,14 +15,16 @@ constexpr size_t kUrlBytesMax = 4096;
 
 kj::Promise<void> AgentServer::snapshot(SnapshotContext context) {
   context.allowCancellation();
-  return agent_.changed_after(context.getParams().getAfterRevision()).then([this, context]() mutable {
-    agent_.write_snapshot(context.getResults().initSnapshot());
-  });
+  return agent_.changed_after(context.getParams().getAfterRevision())
+      .then([this, context]() mutable {
+        agent_.write_snapshot(context.getResults().initSnapshot());
+      });
 }
 
 kj::Promise<void> AgentServer::benchmark(BenchmarkContext context) {
   context.allowCancellation();
-  return agent_.measure(rpc::text_of(context.getParams().getDeviceId(), limits::kNameBytesMax, "deviceId"))
+  return agent_
+      .measure(rpc::text_of(context.getParams().getDeviceId(), limits::kNameBytesMax, "deviceId"))
       .promise()
       .then([context](Measurement measured) mutable {
         write_benchmark(measured.benchmark, context.getResults().initReport());
@@ -51,7 +53,9 @@ kj::Promise<void> AgentServer::detach(DetachContext context) {
   context.allowCancellation();
   return agent_.detach(rpc::text_of(context.getParams().getUrl(), kUrlBytesMax, "url"))
       .promise()
-      .then([context](int count) mutable { context.getResults().setCount(static_cast<uint32_t>(count)); });
+      .then([context](int count) mutable {
+        context.getResults().setCount(static_cast<uint32_t>(count));
+      });
 }
 
 }  // namespace shoal::client

@@ -1,6 +1,6 @@
 #pragma once
-// Decides how long to wait after a failure: twice as long each time up to a limit, less a random part, so
-// that many who failed together do not come back together. Pure but for its seeded chance.
+// Decides how long to wait after a failure: twice as long each time up to a limit, less a random
+// part, so that many who failed together do not come back together. Pure but for its seeded chance.
 
 #include <algorithm>
 

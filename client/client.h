@@ -1,6 +1,6 @@
 #pragma once
-// The door to the client: what its command line can do. Each prints its answer, as tables for people or as
-// JSON for scripts.
+// The door to the client: what its command line can do. Each prints its answer, as tables for
+// people or as JSON for scripts.
 
 #include <filesystem>
 #include <optional>
@@ -12,10 +12,11 @@
 namespace shoal::client {
 
 struct CommandOptions {
-  std::optional<std::filesystem::path> data;  // All folders below this one; none: the user's own (XDG).
+  std::optional<std::filesystem::path>
+      data;  // All folders below this one; none: the user's own (XDG).
   bool json = false;
-  std::vector<std::string> devices;           // Instead of the settings'.
-  std::optional<int> threads;                 // Instead of the settings'.
+  std::vector<std::string> devices;  // Instead of the settings'.
+  std::optional<int> threads;        // Instead of the settings'.
 };
 
 // Serves until SIGTERM, SIGINT, or a user interface ends it.

@@ -31,9 +31,9 @@ Measurement measurement_of(const Json& json) {
   Measurement m;
   m.self_test = {json.at("exact"), json.at("samples"), json.at("failed"), json.at("unsupported"),
                  json.at("first_failure")};
-  m.benchmark = {json.at("decode_rows_per_second"), json.at("prefill_rows_per_second"),
+  m.benchmark = {json.at("decode_rows_per_second"),  json.at("prefill_rows_per_second"),
                  json.at("weight_bytes_per_second"), json.at("flops_per_second"),
-                 json.at("copy_bytes_per_second"), Millis{json.at("measured_at_ms")}};
+                 json.at("copy_bytes_per_second"),   Millis{json.at("measured_at_ms")}};
   return m;
 }
 
@@ -61,7 +61,8 @@ Result<ClientState> ClientState::load(const std::filesystem::path& path) {
       state.measurements_[key] = measurement_of(entry);
     }
   } catch (const Json::exception& exception) {
-    return Error{ErrorCode::kCorrupt, path.string() + " is not this version's: " + exception.what()};
+    return Error{ErrorCode::kCorrupt,
+                 path.string() + " is not this version's: " + exception.what()};
   }
   return state;
 }
@@ -101,9 +102,8 @@ const Measurement* ClientState::measurement(const DeviceFacts& device) const {
 
 Result<void> ClientState::remember(const DeviceFacts& device, const Measurement& measurement) {
   // Another driver's or version's figures will not be asked for again.
-  std::erase_if(measurements_, [&device](const auto& entry) {
-    return entry.first.starts_with(device.id + "\n");
-  });
+  std::erase_if(measurements_,
+                [&device](const auto& entry) { return entry.first.starts_with(device.id + "\n"); });
   measurements_[measurement_key(device)] = measurement;
   return save();
 }

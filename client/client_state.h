@@ -1,5 +1,6 @@
 #pragma once
-// Holds what the client must remember over restarts: where it is attached, and what its devices proved.
+// Holds what the client must remember over restarts: where it is attached, and what its devices
+// proved.
 
 #include <filesystem>
 #include <map>

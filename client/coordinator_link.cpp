@@ -53,8 +53,9 @@ rpc::Task<LoggedIn> log_in(kj::Network& network, kj::Timer& timer, rpc::AttachUr
   if (greeting.getProtocolVersion() != rpc::PROTOCOL_VERSION) {
     rpc::throw_error({ErrorCode::kUnsupported,
                       "the coordinator at " + where(url) + " speaks version " +
-                          std::to_string(greeting.getProtocolVersion()) + " of the protocol, this client " +
-                          std::to_string(rpc::PROTOCOL_VERSION) + ": update the older of the two"});
+                          std::to_string(greeting.getProtocolVersion()) +
+                          " of the protocol, this client " + std::to_string(rpc::PROTOCOL_VERSION) +
+                          ": update the older of the two"});
   }
   rpc::require_at_most(greeting.getNonce().size(), limits::kKeyBytesMax, "hello.nonce");
 
@@ -109,7 +110,7 @@ void CoordinatorLink::drop_connection() {
 
 void CoordinatorLink::devices_changed() {
   report_due_ = true;
-  KJ_IF_MAYBE(wanted, report_wanted_) {
+  KJ_IF_MAYBE (wanted, report_wanted_) {
     auto fulfiller = kj::mv(*wanted);
     report_wanted_ = nullptr;
     fulfiller->fulfill();
@@ -158,7 +159,10 @@ rpc::Task<void> CoordinatorLink::be_connected() {
   back_off_.reset();
   refused_back_off_.reset();
   log_info("link", "connected",
-           {{"coordinator", where(url_)}, {"name", name_}, {"host_id", host_id_}, {"trusted", trusted_}});
+           {{"coordinator", where(url_)},
+            {"name", name_},
+            {"host_id", host_id_},
+            {"trusted", trusted_}});
   set_state(State::kConnected, "");
   report_due_ = true;
   kj::Promise<void> over =
@@ -193,7 +197,7 @@ rpc::Task<void> CoordinatorLink::show_life() {
 
 kj::Promise<void> CoordinatorLink::leave(std::string reason) {
   kj::Promise<void> left = kj::READY_NOW;
-  KJ_IF_MAYBE(logged_in, logged_in_) {
+  KJ_IF_MAYBE (logged_in, logged_in_) {
     auto request = logged_in->session.leaveRequest();
     request.setReason(reason);
     left = timer_.timeoutAfter(kLeaveMax, request.send().ignoreResult());

@@ -1,7 +1,7 @@
 #pragma once
-// Keeps this host logged in at one coordinator: dials, proves its identity, reports devices, shows that it
-// is alive, and comes back after a loss with growing waits. What the coordinator may ask of the host is a
-// Host capability that the link's owner makes.
+// Keeps this host logged in at one coordinator: dials, proves its identity, reports devices, shows
+// that it is alive, and comes back after a loss with growing waits. What the coordinator may ask of
+// the host is a Host capability that the link's owner makes.
 //
 // Belongs to the KJ loop's thread.
 
@@ -35,7 +35,8 @@ struct LoggedIn {
   bool trusted = false;
 };
 
-// Whether a failure is the coordinator's answer rather than the network's: trying again soon is no use.
+// Whether a failure is the coordinator's answer rather than the network's: trying again soon is no
+// use.
 struct LoginFailure {
   Error error;
   bool refused = false;
@@ -71,10 +72,10 @@ class CoordinatorLink {
   };
 
   // All of these outlive the object. Starts at once.
-  CoordinatorLink(kj::Network& network, kj::Timer& timer, const Clock& clock, Random& random, Needs& needs,
-                  rpc::AttachUrl url, Waits waits);
-  CoordinatorLink(kj::Network& network, kj::Timer& timer, const Clock& clock, Random& random, Needs& needs,
-                  rpc::AttachUrl url)
+  CoordinatorLink(kj::Network& network, kj::Timer& timer, const Clock& clock, Random& random,
+                  Needs& needs, rpc::AttachUrl url, Waits waits);
+  CoordinatorLink(kj::Network& network, kj::Timer& timer, const Clock& clock, Random& random,
+                  Needs& needs, rpc::AttachUrl url)
       : CoordinatorLink(network, timer, clock, random, needs, std::move(url), Waits{}) {}
   ~CoordinatorLink();
   KJ_DISALLOW_COPY(CoordinatorLink);

@@ -1,6 +1,6 @@
 #pragma once
-// What is known of a device and of what it proved about itself, as values that can be stored, shown and
-// sent.
+// What is known of a device and of what it proved about itself, as values that can be stored, shown
+// and sent.
 
 #include <string>
 #include <vector>
@@ -39,9 +39,9 @@ struct Measurement {
   BenchmarkResult benchmark;
 };
 
-// Those of `all` that the owner wants to lend: each word is an id, a selector, or a plane (then all of
-// its devices). No words: every real GPU, or the CPU when there is none; a GPU driver that computes on
-// the CPU must be named. kNotFound for a word that fits none.
+// Those of `all` that the owner wants to lend: each word is an id, a selector, or a plane (then all
+// of its devices). No words: every real GPU, or the CPU when there is none; a GPU driver that
+// computes on the CPU must be named. kNotFound for a word that fits none.
 Result<std::vector<DeviceFacts>> choose_devices(const std::vector<DeviceFacts>& all,
                                                 const std::vector<std::string>& words);
 

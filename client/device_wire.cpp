@@ -35,9 +35,12 @@ void write_facts(const DeviceFacts& facts, rpc::DeviceInfo::Builder to) {
 }
 
 DeviceFacts read_facts(rpc::DeviceInfo::Reader from) {
-  return {text_of(from.getId(), limits::kNameBytesMax),     text_of(from.getSelector(), limits::kNameBytesMax),
-          text_of(from.getPlane(), limits::kNameBytesMax),  text_of(from.getName(), limits::kNameBytesMax),
-          text_of(from.getDriver(), limits::kNameBytesMax), static_cast<int64_t>(from.getMemoryBytes()),
+  return {text_of(from.getId(), limits::kNameBytesMax),
+          text_of(from.getSelector(), limits::kNameBytesMax),
+          text_of(from.getPlane(), limits::kNameBytesMax),
+          text_of(from.getName(), limits::kNameBytesMax),
+          text_of(from.getDriver(), limits::kNameBytesMax),
+          static_cast<int64_t>(from.getMemoryBytes()),
           from.getSoftware()};
 }
 
@@ -64,9 +67,9 @@ void write_benchmark(const BenchmarkResult& result, rpc::Benchmark::Builder to) 
 }
 
 BenchmarkResult read_benchmark(rpc::Benchmark::Reader from) {
-  return {rate_of(from.getDecodeRowsPerSecond()), rate_of(from.getPrefillRowsPerSecond()),
+  return {rate_of(from.getDecodeRowsPerSecond()),  rate_of(from.getPrefillRowsPerSecond()),
           rate_of(from.getWeightBytesPerSecond()), rate_of(from.getFlopsPerSecond()),
-          rate_of(from.getCopyBytesPerSecond()), Millis{from.getMeasuredAtMs()}};
+          rate_of(from.getCopyBytesPerSecond()),   Millis{from.getMeasuredAtMs()}};
 }
 
 }  // namespace shoal::client

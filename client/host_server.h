@@ -1,7 +1,7 @@
 #pragma once
-// What a coordinator may ask of this host (coordinator.capnp, Host): checks each lease against what the
-// owner lends, brings the shards, feeds the worker, and hands out stages that end with their lease.
-// It never sees a key or a plain weight: sealed keys pass through.
+// What a coordinator may ask of this host (coordinator.capnp, Host): checks each lease against what
+// the owner lends, brings the shards, feeds the worker, and hands out stages that end with their
+// lease. It never sees a key or a plain weight: sealed keys pass through.
 //
 // Belongs to the KJ loop's thread.
 
@@ -33,7 +33,8 @@ class HostServer final : public rpc::Host::Server {
     virtual ~Needs() noexcept(false) = default;
     // The worker of a device that may be given work now; why not, otherwise.
     virtual Result<rpc::Worker::Client> worker_of(const std::string& device_id) = 0;
-    virtual DeviceUse& use_of(const std::string& device_id) = 0;  // REQUIRES: worker_of() was ok once.
+    virtual DeviceUse& use_of(
+        const std::string& device_id) = 0;  // REQUIRES: worker_of() was ok once.
     virtual void use_changed() = 0;
   };
 

@@ -8,7 +8,8 @@
 namespace client = shoal::client;
 
 int main(int argc, char** argv) {
-  shoal::CommandLine command_line("shoal-client", "Lends this machine's devices to large language models");
+  shoal::CommandLine command_line("shoal-client",
+                                  "Lends this machine's devices to large language models");
   client::CommandOptions options;
   std::string data;
   std::string url;
@@ -25,8 +26,10 @@ int main(int argc, char** argv) {
     };
   };
   const auto add_devices = [&](CLI::App& command, const char* name) {
-    command.add_option(name, options.devices,
-                       "Devices by id, selector or plane, such as cpu,vulkan:0; instead of the settings'")
+    command
+        .add_option(
+            name, options.devices,
+            "Devices by id, selector or plane, such as cpu,vulkan:0; instead of the settings'")
         ->delimiter(',');
     command.add_option("--threads", threads, "Threads for computing on the CPU; 0: all cores")
         ->check(CLI::Range(0, 1024));

@@ -23,9 +23,10 @@ Error full(const std::string& what, Bytes need, Bytes have, const std::string& r
                                    " can be had; " + remedy};
 }
 
-// Hashes the next piece of `file`, up to `end`. Fewer bytes than expected are no error here: the digest
-// will be another.
-Result<bool> hash_piece(const InputFile& file, uint64_t& done, uint64_t end, DigestBuilder& builder) {
+// Hashes the next piece of `file`, up to `end`. Fewer bytes than expected are no error here: the
+// digest will be another.
+Result<bool> hash_piece(const InputFile& file, uint64_t& done, uint64_t end,
+                        DigestBuilder& builder) {
   ByteVector piece(static_cast<size_t>(std::min<uint64_t>(kPieceBytes, end - done)));
   SHOAL_TRY_ASSIGN(count, file.read_at(done, piece));
   builder.update(ByteSpan(piece).first(count));
@@ -38,7 +39,8 @@ Result<bool> hash_piece(const InputFile& file, uint64_t& done, uint64_t end, Dig
 Result<std::unique_ptr<ModelCache>> ModelCache::open(const std::filesystem::path& folder,
                                                      CacheLimits limits, const Clock& clock) {
   const std::string context = "the shard cache";
-  if (const Result<void> made = make_folder(folder); !made.ok()) return with_context(made.error(), context);
+  if (const Result<void> made = make_folder(folder); !made.ok())
+    return with_context(made.error(), context);
   const Result<void> tagged = write_file_durably(folder / "CACHEDIR.TAG", as_bytes(kCacheTag));
   if (!tagged.ok()) return with_context(tagged.error(), context);
 
@@ -50,13 +52,16 @@ Result<std::unique_ptr<ModelCache>> ModelCache::open(const std::filesystem::path
   std::vector<Found> found;
   std::error_code code;
   std::filesystem::directory_iterator files(folder, code);
-  if (code) return Error{ErrorCode::kIo, context + ": cannot list " + folder.string() + ": " + code.message()};
+  if (code)
+    return Error{ErrorCode::kIo,
+                 context + ": cannot list " + folder.string() + ": " + code.message()};
   for (const std::filesystem::directory_entry& file : files) {
     std::string name = file.path().filename().string();
     const bool part = name.ends_with(kPart);
     if (part) name.resize(name.size() - kPart.size());
     const Result<Digest> digest = Digest::from_hex(name);
-    if (!digest.ok() || digest.value().hex() != name || !file.is_regular_file(code)) continue;  // Not ours.
+    if (!digest.ok() || digest.value().hex() != name || !file.is_regular_file(code))
+      continue;  // Not ours.
     Entry entry;
     entry.bytes = file.file_size(code);
     entry.whole = !part;
@@ -80,7 +85,9 @@ Result<std::unique_ptr<ModelCache>> ModelCache::open(const std::filesystem::path
   return cache;
 }
 
-std::filesystem::path ModelCache::path(const Digest& digest) const { return folder_ / digest.hex(); }
+std::filesystem::path ModelCache::path(const Digest& digest) const {
+  return folder_ / digest.hex();
+}
 
 std::filesystem::path ModelCache::part_path(const Digest& digest) const {
   return folder_ / (digest.hex() + std::string(kPart));
@@ -114,8 +121,9 @@ bool ModelCache::evict_one() {
 // The file's own time carries the order over restarts.
 void ModelCache::touch(const Digest& digest, Entry& entry) {
   entry.last_use = ++uses_;
-  const auto now = std::chrono::file_clock::from_sys(
-      std::chrono::sys_time<std::chrono::milliseconds>(std::chrono::milliseconds(clock_.now_wall().count)));
+  const auto now =
+      std::chrono::file_clock::from_sys(std::chrono::sys_time<std::chrono::milliseconds>(
+          std::chrono::milliseconds(clock_.now_wall().count)));
   std::error_code code;
   std::filesystem::last_write_time(path(digest), now, code);
   entry.stamp = std::filesystem::last_write_time(path(digest), code);
@@ -230,7 +238,8 @@ Result<ModelCache::Download> ModelCache::download(const Digest& digest, uint64_t
   return Download(*this, digest, size, std::move(file).value());
 }
 
-ModelCache::Download::Download(ModelCache& cache, const Digest& digest, uint64_t size, AppendFile file)
+ModelCache::Download::Download(ModelCache& cache, const Digest& digest, uint64_t size,
+                               AppendFile file)
     : cache_(&cache), digest_(digest), size_(size), file_(std::move(file)) {}
 
 ModelCache::Download::Download(Download&& other) noexcept
@@ -261,7 +270,8 @@ Result<bool> ModelCache::Download::catch_up() {
   }
   SHOAL_TRY_ASSIGN(done, hash_piece(*earlier_, hashed_, file_->size(), builder_));
   if (done && hashed_ < file_->size()) {
-    return Error{ErrorCode::kIo, "the part of shard " + digest_.hex() + " was cut by another program"};
+    return Error{ErrorCode::kIo,
+                 "the part of shard " + digest_.hex() + " was cut by another program"};
   }
   return done;
 }
@@ -291,8 +301,8 @@ Result<void> ModelCache::Download::finish() {
   ModelCache& cache = *cache_;
   if (file_->size() != size_) {
     return Error{ErrorCode::kCorrupt, "shard " + digest_.hex() + " ended after " +
-                                          std::to_string(file_->size()) + " of " + std::to_string(size_) +
-                                          " bytes"};
+                                          std::to_string(file_->size()) + " of " +
+                                          std::to_string(size_) + " bytes"};
   }
   if (builder_.finish() != digest_) {
     cache_ = nullptr;

@@ -1,6 +1,7 @@
 #pragma once
-// Holds the shards on this host's disk: ciphertext under its digest, within a limit, least recently used
-// first to go. Decides what may be evicted and what must be proved again; fetches nothing itself.
+// Holds the shards on this host's disk: ciphertext under its digest, within a limit, least recently
+// used first to go. Decides what may be evicted and what must be proved again; fetches nothing
+// itself.
 //
 // Long work (hashing) is cut into steps, so that a loop can do other things in between.
 
@@ -23,7 +24,8 @@ struct CacheLimits {
 // One thread.
 class ModelCache {
  public:
-  // Reads what an earlier run left. `clock` outlives the cache. Fails when the folder cannot be written.
+  // Reads what an earlier run left. `clock` outlives the cache. Fails when the folder cannot be
+  // written.
   static Result<std::unique_ptr<ModelCache>> open(const std::filesystem::path& folder,
                                                   CacheLimits limits, const Clock& clock);
 
@@ -40,8 +42,8 @@ class ModelCache {
     Digest digest_;
   };
 
-  // A shard on its way. What has arrived stays on disk when it is dropped unfinished, even by a crash.
-  // Ends before the cache.
+  // A shard on its way. What has arrived stays on disk when it is dropped unfinished, even by a
+  // crash. Ends before the cache.
   class Download {
    public:
     Download(Download&& other) noexcept;
@@ -52,8 +54,8 @@ class ModelCache {
     uint64_t have() const { return file_->size(); }  // Where to go on.
     // Hashes a piece of what an earlier run left; true when there is no more of it.
     Result<bool> catch_up();
-    // REQUIRES: catch_up() was true. When the disk is full, others are evicted; when that does not help,
-    // the part is given up, so that a full disk is not kept full.
+    // REQUIRES: catch_up() was true. When the disk is full, others are evicted; when that does not
+    // help, the part is given up, so that a full disk is not kept full.
     Result<void> append(ByteSpan bytes);
     // Proves the digest and makes it a shard. kCorrupt drops the bytes: begin again.
     Result<void> finish();

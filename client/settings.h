@@ -1,6 +1,6 @@
 #pragma once
-// Every setting of the client, as one table: the documented file and, later, the settings page are drawn
-// from it.
+// Every setting of the client, as one table: the documented file and, later, the settings page are
+// drawn from it.
 
 #include <filesystem>
 #include <span>

@@ -1,6 +1,7 @@
 #pragma once
-// Brings shards into the cache: asks the coordinator for chunks, several at a time, goes on where an
-// earlier attempt stopped, and proves what it gets. One fetch per shard at a time, however many want it.
+// Brings shards into the cache: asks the coordinator for chunks, several at a time, goes on where
+// an earlier attempt stopped, and proves what it gets. One fetch per shard at a time, however many
+// want it.
 //
 // Belongs to the KJ loop's thread.
 
@@ -27,8 +28,8 @@ class ShardFetcher {
     Digest digest;
     uint64_t size = 0;
   };
-  // Resolves when the shard is on disk and proved. The caller holds it in the cache. Throws the world's
-  // errors as rpc::throw_error does.
+  // Resolves when the shard is on disk and proved. The caller holds it in the cache. Throws the
+  // world's errors as rpc::throw_error does.
   rpc::Task<void> fetch(rpc::HostSession::Client session, Wanted wanted);
 
   struct Transfer {

@@ -11,7 +11,8 @@ namespace shoal::client {
 namespace {
 
 constexpr int kFailuresUntilFailed = 5;
-constexpr kj::Duration kLastBreath = 500 * kj::MILLISECONDS;  // From a closed pipe to the exit code.
+constexpr kj::Duration kLastBreath =
+    500 * kj::MILLISECONDS;  // From a closed pipe to the exit code.
 constexpr kj::Duration kStopMax = 1 * kj::SECONDS;
 constexpr kj::Duration kListMax = 30 * kj::SECONDS;
 constexpr uint64_t kListBytesMax = 1 << 20;
@@ -27,8 +28,8 @@ kj::Own<kj::UnixEventPort::FdObserver> observe_exit(Loop loop, const ChildProces
 
 kj::Own<kj::AsyncIoStream> stream_of(Loop loop, OwnedFd fd) {
   return loop.io.lowLevelProvider->wrapSocketFd(
-      fd.release(), kj::LowLevelAsyncIoProvider::TAKE_OWNERSHIP |
-                        kj::LowLevelAsyncIoProvider::ALREADY_CLOEXEC);
+      fd.release(),
+      kj::LowLevelAsyncIoProvider::TAKE_OWNERSHIP | kj::LowLevelAsyncIoProvider::ALREADY_CLOEXEC);
 }
 
 }  // namespace
@@ -87,7 +88,8 @@ rpc::Task<void> WorkerProcess::keep_alive() {
       exit_observer_ = nullptr;
       exit_observer_ = observe_exit(loop_, *child_);
       try {
-        kj::Promise<std::string> ended = loop_.timer.timeoutAfter(kLastBreath, child_ended().promise());
+        kj::Promise<std::string> ended =
+            loop_.timer.timeoutAfter(kLastBreath, child_ended().promise());
         cause = co_await kj::mv(ended);
       } catch (const kj::Exception&) {
         // It lives on: the cause stays what it was.
@@ -100,7 +102,8 @@ rpc::Task<void> WorkerProcess::keep_alive() {
     ++restarts_;
     log_warning("worker", "ended",
                 {{"device", facts_.id}, {"cause", cause}, {"restart_in_ms", wait}});
-    set_state(back_off_.failures() >= kFailuresUntilFailed ? State::kFailed : State::kStarting, cause);
+    set_state(back_off_.failures() >= kFailuresUntilFailed ? State::kFailed : State::kStarting,
+              cause);
     co_await loop_.timer.afterDelay(wait.count * kj::MILLISECONDS);
   }
 }
@@ -113,7 +116,8 @@ rpc::Task<std::string> WorkerProcess::live_once() {
   child.channel = std::move(theirs);
   child_ = rpc::require(ChildProcess::spawn(std::move(child)));
   exit_observer_ = observe_exit(loop_, *child_);
-  connection_ = kj::heap<rpc::Connection>(stream_of(loop_, std::move(ours)), /*is_server=*/false, nullptr);
+  connection_ =
+      kj::heap<rpc::Connection>(stream_of(loop_, std::move(ours)), /*is_server=*/false, nullptr);
   auto client = connection_->bootstrap().castAs<rpc::Worker>();
   kj::Promise<std::string> over = child_ended()
                                       .promise()
@@ -151,7 +155,8 @@ rpc::Task<std::string> WorkerProcess::watch_pings(rpc::Worker::Client client) {
 
 rpc::Task<std::string> WorkerProcess::become_ready(rpc::Worker::Client client) {
   {
-    kj::Promise<capnp::Response<rpc::Worker::DescribeResults>> described = client.describeRequest().send();
+    kj::Promise<capnp::Response<rpc::Worker::DescribeResults>> described =
+        client.describeRequest().send();
     const auto answer = co_await loop_.timer.timeoutAfter(options_.start_max, kj::mv(described));
     facts_ = read_facts(answer.getDevice());
     const ByteSpan key = rpc::bytes_of(answer.getPublicKey());
@@ -176,7 +181,8 @@ kj::Promise<void> WorkerProcess::stop() {
     if (!self.child_) co_return;
     self.exit_observer_ = observe_exit(self.loop_, *self.child_);
     kj::Promise<void> late = self.loop_.timer.afterDelay(kStopMax);
-    kj::Promise<void> over = self.child_ended().promise().ignoreResult().exclusiveJoin(kj::mv(late));
+    kj::Promise<void> over =
+        self.child_ended().promise().ignoreResult().exclusiveJoin(kj::mv(late));
     co_await kj::mv(over);
     self.exit_observer_ = nullptr;
     self.child_.reset();

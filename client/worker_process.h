@@ -1,6 +1,6 @@
 #pragma once
-// Keeps one worker process alive: starts it, proves and watches it, ends one that hangs, and starts it anew
-// after a wait that grows with each failure. Knows nothing of stages.
+// Keeps one worker process alive: starts it, proves and watches it, ends one that hangs, and starts
+// it anew after a wait that grows with each failure. Knows nothing of stages.
 //
 // Belongs to the KJ loop's thread.
 
@@ -32,7 +32,8 @@ struct WorkerOptions {
   std::vector<std::string> argv;  // The program and what it is told; "--rpc-fd 3" is added.
   kj::Duration ping_each = 1 * kj::SECONDS;
   kj::Duration hang_max = 10 * kj::SECONDS;
-  kj::Duration start_max = 60 * kj::SECONDS;  // Until it has described itself: drivers are slow to open.
+  kj::Duration start_max =
+      60 * kj::SECONDS;  // Until it has described itself: drivers are slow to open.
   Millis back_off_first{500};
   Millis back_off_most{5 * 60'000};
   Millis stays_up{30'000};  // One that lived so long starts the back-off anew.
@@ -46,7 +47,8 @@ class WorkerProcess {
    public:
     virtual ~Needs() noexcept(false) = default;
     virtual void worker_changed(WorkerProcess& worker) = 0;
-    // Called when a new worker has described itself; it is ready when this resolves. A failure ends it.
+    // Called when a new worker has described itself; it is ready when this resolves. A failure ends
+    // it.
     virtual kj::Promise<void> prepare(WorkerProcess& worker, rpc::Worker::Client client,
                                       DeviceFacts facts) = 0;
   };
@@ -61,12 +63,13 @@ class WorkerProcess {
   int64_t pid() const { return child_ ? child_->pid() : 0; }
   uint32_t restarts() const { return restarts_; }
   ByteSpan public_key() const { return public_key_; }  // Empty unless ready.
-  const DeviceFacts& facts() const { return facts_; }   // Of the last one that described itself.
+  const DeviceFacts& facts() const { return facts_; }  // Of the last one that described itself.
 
   // Null unless ready. Calls on it fail as disconnected once that process is gone.
   kj::Maybe<rpc::Worker::Client> client();
 
-  // Closes its pipe, gives it a moment to end by itself, then ends it. Nothing is started after this.
+  // Closes its pipe, gives it a moment to end by itself, then ends it. Nothing is started after
+  // this.
   kj::Promise<void> stop();
 
  private:
@@ -98,6 +101,5 @@ class WorkerProcess {
 
 // Starts the worker's program once to ask which devices there are.
 rpc::Task<std::vector<DeviceFacts>> list_devices(Loop loop, std::string program);
-
 
 }  // namespace shoal::client

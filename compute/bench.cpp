@@ -32,11 +32,19 @@ Result<double> rate(const Clock& clock, const Once& once) {
 
 Result<BenchReport> bench(Device& device) {
   // A block of a 0.5B-class model, and small enough for the software driver.
-  const SampleModelShape shape{.width = 1024, .heads = 16, .kv_heads = 8, .head_dim = 64, .inner = 2816,
-                               .blocks = 1, .weights = DType::kQ8_0, .states = DType::kF16, .ends = false};
+  const SampleModelShape shape{.width = 1024,
+                               .heads = 16,
+                               .kv_heads = 8,
+                               .head_dim = 64,
+                               .inner = 2816,
+                               .blocks = 1,
+                               .weights = DType::kQ8_0,
+                               .states = DType::kF16,
+                               .ends = false};
   const SampleModel model = make_sample_model(shape);
-  SHOAL_TRY_ASSIGN(stage, Stage::open(device, model.fragments,
-                                      {.context = kContextPositions, .sequences = 1, .rows_max = kPrefillRows}));
+  SHOAL_TRY_ASSIGN(
+      stage, Stage::open(device, model.fragments,
+                         {.context = kContextPositions, .sequences = 1, .rows_max = kPrefillRows}));
   const SystemClock clock;
   std::vector<float> hidden(static_cast<size_t>(kPrefillRows * shape.width));
   for (size_t i = 0; i < hidden.size(); ++i) hidden[i] = static_cast<float>(i % 37) * 0.05f - 0.9f;
@@ -44,8 +52,9 @@ Result<BenchReport> bench(Device& device) {
   for (uint32_t i = 0; i < kPrefillRows; ++i) rows.push_back({0, i});
 
   const auto step = [&](size_t count) -> Result<void> {
-    const StepInput input{.rows = std::span(rows).first(count),
-                          .hidden = std::span(hidden).first(count * static_cast<size_t>(shape.width))};
+    const StepInput input{
+        .rows = std::span(rows).first(count),
+        .hidden = std::span(hidden).first(count * static_cast<size_t>(shape.width))};
     const auto output = stage->step(input);
     if (!output.ok()) return output.error();
     return {};

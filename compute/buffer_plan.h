@@ -1,6 +1,7 @@
 #pragma once
-// Gives each value that a step computes a slot of memory, and a slot to another value once nobody reads
-// the first any more. Over a whole chain of graphs, each one's output being the next one's input.
+// Gives each value that a step computes a slot of memory, and a slot to another value once nobody
+// reads the first any more. Over a whole chain of graphs, each one's output being the next one's
+// input.
 
 #include <cstdint>
 #include <span>
@@ -11,7 +12,8 @@
 namespace shoal::compute {
 
 struct BufferPlan {
-  std::vector<std::vector<int64_t>> slots;  // [graph][value]: its slot, or -1 for weights and the like.
+  std::vector<std::vector<int64_t>>
+      slots;  // [graph][value]: its slot, or -1 for weights and the like.
   std::vector<int64_t> slot_bytes;
 };
 

@@ -1,6 +1,6 @@
 #pragma once
-// The door to compute: list devices, open a stage on one of them, run steps. A stage is a contiguous
-// range of a model's fragments with its caches.
+// The door to compute: list devices, open a stage on one of them, run steps. A stage is a
+// contiguous range of a model's fragments with its caches.
 
 #include <cstdint>
 #include <functional>
@@ -29,23 +29,23 @@ std::vector<DeviceInfo> list_devices();
 Result<std::unique_ptr<Device>> open_device(const std::string& id_or_selector, int threads);
 
 struct StageOptions {
-  int64_t context = 512;    // Positions per sequence.
+  int64_t context = 512;  // Positions per sequence.
   int64_t sequences = 1;
-  int64_t rows_max = 64;    // The largest step.
+  int64_t rows_max = 64;  // The largest step.
 };
 
 struct StepInput {
   std::span<const RowInfo> rows;
-  std::span<const int32_t> tokens;           // When the stage begins with the embedding,
-  std::span<const float> hidden;             // else rows x width.
-  std::span<const uint32_t> output_rows;     // When it ends with the head: ascending row numbers.
+  std::span<const int32_t> tokens;        // When the stage begins with the embedding,
+  std::span<const float> hidden;          // else rows x width.
+  std::span<const uint32_t> output_rows;  // When it ends with the head: ascending row numbers.
 };
 
 struct StageShape {
   bool begins_with_tokens = false;
   bool ends_with_logits = false;
-  int64_t width = 0;        // Of a hidden row.
-  int64_t vocabulary = 0;   // When it ends with logits, else 0.
+  int64_t width = 0;       // Of a hidden row.
+  int64_t vocabulary = 0;  // When it ends with logits, else 0.
 };
 
 // Owned and called by one thread, which also owns the device.
@@ -63,11 +63,12 @@ class Stage {
   // Called with the output of each fragment but a head, in order (for digests). rows x width.
   using FragmentTap = std::function<void(size_t fragment, std::span<const float> output)>;
 
-  // Hidden rows (rows x width) or logits (output_rows x vocabulary). Refuses as kInvalid rows beyond
-  // the options, positions beyond the context, tokens beyond the vocabulary, non-finite input.
-  // A failed step leaves the caches of its rows undefined and all else as it was. Writing a position
-  // again replaces it, so going back needs no call.
-  virtual Result<std::vector<float>> step(const StepInput& input, const FragmentTap* tap = nullptr) = 0;
+  // Hidden rows (rows x width) or logits (output_rows x vocabulary). Refuses as kInvalid rows
+  // beyond the options, positions beyond the context, tokens beyond the vocabulary, non-finite
+  // input. A failed step leaves the caches of its rows undefined and all else as it was. Writing a
+  // position again replaces it, so going back needs no call.
+  virtual Result<std::vector<float>> step(const StepInput& input,
+                                          const FragmentTap* tap = nullptr) = 0;
 };
 
 // Compares every op's samples on `device` with the CPU reference, bit by bit. Names the first that

@@ -28,7 +28,8 @@ Result<std::unique_ptr<Device>> open_device(const std::string& id_or_selector, i
                    std::string(backend->plane()) + ": no device: " + backend->why_none()};
     }
   }
-  return Error{ErrorCode::kNotFound, "there is no device " + id_or_selector + "; there are: " + known};
+  return Error{ErrorCode::kNotFound,
+               "there is no device " + id_or_selector + "; there are: " + known};
 }
 
 }  // namespace shoal::compute

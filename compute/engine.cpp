@@ -1,4 +1,5 @@
-// Stage: verifies fragments, places their buffers on a device, and runs steps as one list of op calls.
+// Stage: verifies fragments, places their buffers on a device, and runs steps as one list of op
+// calls.
 
 #include <algorithm>
 #include <bit>
@@ -43,11 +44,13 @@ Result<void> check_weights(const Fragment& fragment) {
   for (const Value& value : fragment.graph.values) {
     if (value.kind != ValueKind::kWeight) continue;
     const auto found = fragment.weights.find(value.name);
-    if (found == fragment.weights.end()) return Error{ErrorCode::kCorrupt, "weight " + value.name + " is missing"};
+    if (found == fragment.weights.end())
+      return Error{ErrorCode::kCorrupt, "weight " + value.name + " is missing"};
     SHOAL_TRY_ASSIGN(bytes, byte_size(value.dtype, value.shape));
     if (static_cast<int64_t>(found->second.size()) != bytes) {
-      return Error{ErrorCode::kCorrupt, "weight " + value.name + " has " + std::to_string(found->second.size()) +
-                                            " bytes where " + describe(value) + " has " + std::to_string(bytes)};
+      return Error{ErrorCode::kCorrupt, "weight " + value.name + " has " +
+                                            std::to_string(found->second.size()) + " bytes where " +
+                                            describe(value) + " has " + std::to_string(bytes)};
     }
   }
   return {};
@@ -58,8 +61,9 @@ Result<StageShape> shape_of(std::span<const Fragment> fragments) {
   StageShape shape;
   const auto meet = [&](int64_t width, size_t index) -> Result<void> {
     if (shape.width != 0 && shape.width != width) {
-      return Error{ErrorCode::kCorrupt, fragment_label(index) + ": a hidden row of " + std::to_string(width) +
-                                            " meets one of " + std::to_string(shape.width)};
+      return Error{ErrorCode::kCorrupt, fragment_label(index) + ": a hidden row of " +
+                                            std::to_string(width) + " meets one of " +
+                                            std::to_string(shape.width)};
     }
     shape.width = width;
     return {};
@@ -69,7 +73,8 @@ Result<StageShape> shape_of(std::span<const Fragment> fragments) {
     const Value& input = graph.values[graph.input];
     const Value& output = graph.values[graph.output];
     if (input.dtype == DType::kI32) {
-      if (i != 0) return Error{ErrorCode::kCorrupt, fragment_label(i) + ": only the first may take tokens"};
+      if (i != 0)
+        return Error{ErrorCode::kCorrupt, fragment_label(i) + ": only the first may take tokens"};
       shape.begins_with_tokens = true;
     } else {
       SHOAL_TRY(meet(input.shape[1], i));
@@ -104,7 +109,10 @@ struct PlannedCall {
 class DeviceStage final : public Stage {
  public:
   DeviceStage(Device& device, const StageOptions& options, const StageShape& shape)
-      : device_(device), options_(options), shape_(shape), lengths_(static_cast<size_t>(options.sequences)) {}
+      : device_(device),
+        options_(options),
+        shape_(shape),
+        lengths_(static_cast<size_t>(options.sequences)) {}
 
   Result<void> place(std::span<const Fragment> fragments);
 
@@ -113,7 +121,9 @@ class DeviceStage final : public Stage {
   Result<std::vector<float>> step(const StepInput& input, const FragmentTap* tap) override;
 
  private:
-  Dims dims(int64_t rows, int64_t outputs) const { return {rows, outputs, options_.context, options_.sequences}; }
+  Dims dims(int64_t rows, int64_t outputs) const {
+    return {rows, outputs, options_.context, options_.sequences};
+  }
   Result<Buffer*> allocate(int64_t bytes);
   Result<Buffer*> rope_table(const RopeSpec& spec);
   Result<Buffer*> fixed_buffer(const Fragment& fragment, const Value& value);
@@ -182,7 +192,8 @@ PlannedView DeviceStage::view(const Value& value, Buffer* buffer) const {
   return planned;
 }
 
-// What all buffers of the stage together take, before any is made; the largest number when it is more.
+// What all buffers of the stage together take, before any is made; the largest number when it is
+// more.
 int64_t total_bytes(std::span<const Fragment> fragments, const BufferPlan& plan, const Dims& dims) {
   int64_t total = dims.rows * 12;  // Row information and picked rows.
   const auto add = [&total](int64_t bytes) {
@@ -191,7 +202,8 @@ int64_t total_bytes(std::span<const Fragment> fragments, const BufferPlan& plan,
   std::map<std::tuple<uint64_t, uint32_t, uint64_t>, int64_t> tables;
   for (const Fragment& fragment : fragments) {
     for (const Value& value : fragment.graph.values) {
-      if (value.kind == ValueKind::kWeight || value.kind == ValueKind::kState) add(bytes_of(value, dims));
+      if (value.kind == ValueKind::kWeight || value.kind == ValueKind::kState)
+        add(bytes_of(value, dims));
       if (value.kind == ValueKind::kRopeTable) {
         tables[{std::bit_cast<uint64_t>(value.rope.theta), value.rope.rotary,
                 std::bit_cast<uint64_t>(value.rope.linear_factor)}] = bytes_of(value, dims);
@@ -210,8 +222,8 @@ Result<void> DeviceStage::place(std::span<const Fragment> fragments) {
   const BufferPlan plan = plan_buffers(chain, most);
   device_bytes_ = total_bytes(fragments, plan, most);
   if (device_bytes_ > device_.info().memory_bytes) {
-    return Error{ErrorCode::kNoSpace, "stage: it takes " + std::to_string(device_bytes_) + " bytes and " +
-                                          device_.info().selector + " has " +
+    return Error{ErrorCode::kNoSpace, "stage: it takes " + std::to_string(device_bytes_) +
+                                          " bytes and " + device_.info().selector + " has " +
                                           std::to_string(device_.info().memory_bytes)};
   }
 
@@ -232,8 +244,9 @@ Result<void> DeviceStage::place(std::span<const Fragment> fragments) {
     for (ValueId id = 0; id < graph.values.size(); ++id) {
       Result<Buffer*> buffer = fixed_buffer(fragments[f], graph.values[id]);
       if (!buffer.ok()) {
-        return with_context(buffer.error(), fragment_label(f) + ", value " + std::to_string(id) + " of a stage of " +
-                                                std::to_string(device_bytes_) + " bytes");
+        return with_context(buffer.error(), fragment_label(f) + ", value " + std::to_string(id) +
+                                                " of a stage of " + std::to_string(device_bytes_) +
+                                                " bytes");
       }
       const int64_t slot = plan.slots[f][id];
       buffers.push_back(slot >= 0 ? slots[static_cast<size_t>(slot)] : buffer.value());
@@ -251,8 +264,10 @@ Result<void> DeviceStage::place(std::span<const Fragment> fragments) {
       for (const ValueId id : op.inputs) {
         if (id != op.output) call.views.push_back(view(graph.values[id], buffers[id]));
       }
-      if (spec.step_buffer == StepBuffer::kRowInfo) call.views.push_back({row_info_, 8, PlannedView::Per::kRow});
-      if (spec.step_buffer == StepBuffer::kPicked) call.views.push_back({picked_, 4, PlannedView::Per::kOutput});
+      if (spec.step_buffer == StepBuffer::kRowInfo)
+        call.views.push_back({row_info_, 8, PlannedView::Per::kRow});
+      if (spec.step_buffer == StepBuffer::kPicked)
+        call.views.push_back({picked_, 4, PlannedView::Per::kOutput});
       call.views.push_back(view(graph.values[op.output], buffers[op.output]));
       plan_.push_back(std::move(call));
       if (op.kind == OpKind::kEmbed) {
@@ -283,8 +298,8 @@ Result<void> DeviceStage::check_rows(std::span<const RowInfo> rows) const {
       return invalid(name + " is beyond the stage's " + std::to_string(options_.sequences));
     }
     if (row.position >= static_cast<uint64_t>(options_.context)) {
-      return invalid(name + ": position " + std::to_string(row.position) + " is beyond the context of " +
-                     std::to_string(options_.context));
+      return invalid(name + ": position " + std::to_string(row.position) +
+                     " is beyond the context of " + std::to_string(options_.context));
     }
     const bool first = i == 0 || sorted[i - 1].sequence != row.sequence;
     if (!first && sorted[i - 1].position == row.position) {
@@ -292,8 +307,8 @@ Result<void> DeviceStage::check_rows(std::span<const RowInfo> rows) const {
     }
     if (first) written = lengths_[row.sequence];
     if (row.position > written) {
-      return invalid(name + ": position " + std::to_string(row.position) + " comes before position " +
-                     std::to_string(written) + " was written");
+      return invalid(name + ": position " + std::to_string(row.position) +
+                     " comes before position " + std::to_string(written) + " was written");
     }
     written = std::max<int64_t>(written, row.position + 1);
   }
@@ -304,7 +319,8 @@ Result<void> DeviceStage::check_input(const StepInput& input) const {
   SHOAL_TRY(check_rows(input.rows));
   const size_t rows = input.rows.size();
   if (input.tokens.size() != (shape_.begins_with_tokens ? rows : 0)) {
-    return invalid("step: it has " + std::to_string(input.tokens.size()) + " tokens for " + std::to_string(rows) + " rows");
+    return invalid("step: it has " + std::to_string(input.tokens.size()) + " tokens for " +
+                   std::to_string(rows) + " rows");
   }
   const size_t hidden = shape_.begins_with_tokens ? 0 : rows * static_cast<size_t>(shape_.width);
   if (input.hidden.size() != hidden) {
@@ -326,7 +342,8 @@ Result<void> DeviceStage::check_input(const StepInput& input) const {
     return invalid("step: output rows for a stage without logits");
   }
   for (size_t i = 0; i < input.output_rows.size(); ++i) {
-    if (input.output_rows[i] >= rows || (i > 0 && input.output_rows[i] <= input.output_rows[i - 1])) {
+    if (input.output_rows[i] >= rows ||
+        (i > 0 && input.output_rows[i] <= input.output_rows[i - 1])) {
       return invalid("step: output rows are not ascending numbers of its rows");
     }
   }
@@ -335,9 +352,11 @@ Result<void> DeviceStage::check_input(const StepInput& input) const {
 
 Result<void> DeviceStage::upload_input(const StepInput& input) {
   SHOAL_TRY(device_.upload(*row_info_, 0, std::as_bytes(input.rows)));
-  if (!input.output_rows.empty()) SHOAL_TRY(device_.upload(*picked_, 0, std::as_bytes(input.output_rows)));
-  return device_.upload(*input_, 0, shape_.begins_with_tokens ? std::as_bytes(input.tokens)
-                                                              : std::as_bytes(input.hidden));
+  if (!input.output_rows.empty())
+    SHOAL_TRY(device_.upload(*picked_, 0, std::as_bytes(input.output_rows)));
+  return device_.upload(
+      *input_, 0,
+      shape_.begins_with_tokens ? std::as_bytes(input.tokens) : std::as_bytes(input.hidden));
 }
 
 void DeviceStage::make_calls(size_t first_fragment, size_t last_fragment, const Dims& dims) {
@@ -370,7 +389,8 @@ Result<std::vector<float>> DeviceStage::download(Buffer& buffer, int64_t count) 
 Result<std::vector<float>> DeviceStage::step(const StepInput& input, const FragmentTap* tap) {
   SHOAL_TRY(check_input(input));
   SHOAL_TRY(upload_input(input));
-  const Dims step_dims = dims(static_cast<int64_t>(input.rows.size()), static_cast<int64_t>(input.output_rows.size()));
+  const Dims step_dims =
+      dims(static_cast<int64_t>(input.rows.size()), static_cast<int64_t>(input.output_rows.size()));
   const size_t fragments = graphs_.size();
   const auto width_of = [&](size_t f) { return graphs_[f].values[graphs_[f].output].shape[1]; };
   if (tap == nullptr) {
@@ -380,7 +400,8 @@ Result<std::vector<float>> DeviceStage::step(const StepInput& input, const Fragm
     // Slots are used again by later fragments, so that each output is taken before they run.
     for (size_t f = 0; f < fragments; ++f) {
       make_calls(f, f, step_dims);
-      if (Result<void> ran = device_.run(calls_); !ran.ok()) return with_context(ran.error(), fragment_label(f));
+      if (Result<void> ran = device_.run(calls_); !ran.ok())
+        return with_context(ran.error(), fragment_label(f));
       if (shape_.ends_with_logits && f + 1 == fragments) continue;
       SHOAL_TRY_ASSIGN(output, download(*outputs_[f], step_dims.rows * width_of(f)));
       (*tap)(f, output);

@@ -39,7 +39,8 @@ Result<std::string> compare_sample(Device& device, const OpSpec& spec, const OpS
   for (const SampleBuffer& input : sample.inputs) inputs.push_back(input.bytes);
   ByteVector wanted = sample.output.bytes;
   const Result<void> reference = spec.reference(sample.variant, sample.params, inputs, wanted);
-  if (reference.ok() == sample.non_finite) return std::string("the reference and the sample disagree");
+  if (reference.ok() == sample.non_finite)
+    return std::string("the reference and the sample disagree");
 
   std::vector<std::unique_ptr<Buffer>> buffers;
   OpCall call{.kind = spec.kind, .variant = sample.variant};

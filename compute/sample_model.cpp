@@ -16,13 +16,15 @@ class Builder {
       : shape_(shape), make_(make), model_(model) {}
 
   ValueId input(DType dtype, Shape shape) {
-    fragment_.graph.input = add({.kind = ValueKind::kInput, .dtype = dtype, .shape = std::move(shape)});
+    fragment_.graph.input =
+        add({.kind = ValueKind::kInput, .dtype = dtype, .shape = std::move(shape)});
     return fragment_.graph.input;
   }
 
   ValueId norm(ValueId x) {
     const int64_t width = value(x).shape[1];
-    const ValueId weight = add_weight("norm" + std::to_string(fragment_.graph.values.size()), DType::kF32, {width});
+    const ValueId weight =
+        add_weight("norm" + std::to_string(fragment_.graph.values.size()), DType::kF32, {width});
     return op({.kind = OpKind::kRmsNorm, .inputs = {x, weight}, .epsilon = 1e-5f}, value(x).shape);
   }
 
@@ -43,8 +45,9 @@ class Builder {
   }
 
   ValueId rope(ValueId x, ValueId table, uint32_t heads) {
-    return op({.kind = OpKind::kRope, .inputs = {x, table}, .heads = heads, .head_dim = shape_.head_dim},
-              value(x).shape);
+    return op(
+        {.kind = OpKind::kRope, .inputs = {x, table}, .heads = heads, .head_dim = shape_.head_dim},
+        value(x).shape);
   }
 
   ValueId block(ValueId x) {
@@ -53,26 +56,35 @@ class Builder {
     Value table{.kind = ValueKind::kRopeTable, .shape = {kContext, shape_.head_dim / 2, 2}};
     table.rope.rotary = shape_.head_dim;
     const ValueId angles = add(std::move(table));
-    const ValueId keys = add({.kind = ValueKind::kState, .dtype = shape_.states, .shape = {kSequences, kContext, kv_width}});
-    const ValueId values = add({.kind = ValueKind::kState, .dtype = shape_.states, .shape = {kSequences, kContext, kv_width}});
+    const ValueId keys = add({.kind = ValueKind::kState,
+                              .dtype = shape_.states,
+                              .shape = {kSequences, kContext, kv_width}});
+    const ValueId values = add({.kind = ValueKind::kState,
+                                .dtype = shape_.states,
+                                .shape = {kSequences, kContext, kv_width}});
     const ValueId normed = norm(x);
     const ValueId q = rope(matmul(normed, "q", q_width), angles, shape_.heads);
     append(rope(matmul(normed, "k", kv_width), angles, shape_.kv_heads), keys);
     append(matmul(normed, "v", kv_width), values);
-    const ValueId attended = op({.kind = OpKind::kAttention, .inputs = {q, keys, values}, .heads = shape_.heads,
-                                 .kv_heads = shape_.kv_heads, .head_dim = shape_.head_dim,
+    const ValueId attended = op({.kind = OpKind::kAttention,
+                                 .inputs = {q, keys, values},
+                                 .heads = shape_.heads,
+                                 .kv_heads = shape_.kv_heads,
+                                 .head_dim = shape_.head_dim,
                                  .scale = 1.0f / std::sqrt(static_cast<float>(shape_.head_dim))},
                                 {kRows, q_width});
     const ValueId middle = sum(x, matmul(attended, "o", shape_.width));
     const ValueId normed2 = norm(middle);
     const ValueId gate = matmul(normed2, "gate", shape_.inner);
     const ValueId up = matmul(normed2, "up", shape_.inner);
-    const ValueId inner = op({.kind = OpKind::kSwiglu, .inputs = {gate, up}}, {kRows, shape_.inner});
+    const ValueId inner =
+        op({.kind = OpKind::kSwiglu, .inputs = {gate, up}}, {kRows, shape_.inner});
     return sum(middle, matmul(inner, "down", shape_.width));
   }
 
   ValueId head(ValueId x) {
-    const ValueId picked = op({.kind = OpKind::kSelectRows, .inputs = {x}}, {kOutputs, shape_.width});
+    const ValueId picked =
+        op({.kind = OpKind::kSelectRows, .inputs = {x}}, {kOutputs, shape_.width});
     return matmul(norm(picked), "head", shape_.vocabulary);
   }
 
@@ -95,10 +107,13 @@ class Builder {
     return node.output;
   }
 
-  ValueId sum(ValueId a, ValueId b) { return op({.kind = OpKind::kAdd, .inputs = {a, b}}, value(a).shape); }
+  ValueId sum(ValueId a, ValueId b) {
+    return op({.kind = OpKind::kAdd, .inputs = {a, b}}, value(a).shape);
+  }
 
   void append(ValueId x, ValueId state) {
-    fragment_.graph.ops.push_back({.kind = OpKind::kCacheAppend, .inputs = {x, state}, .output = state});
+    fragment_.graph.ops.push_back(
+        {.kind = OpKind::kCacheAppend, .inputs = {x, state}, .output = state});
   }
 
   ValueId add_weight(const std::string& name, DType dtype, Shape shape) {
@@ -115,19 +130,25 @@ class Builder {
       const float step = spread / (dtype == DType::kQ8_0 ? 74.0f : 4.6f);
       for (size_t at = 0; at < bytes.size(); at += static_cast<size_t>(block_bytes)) {
         const float factor = 0.5f + static_cast<float>(make_.next() >> 8) * 0x1p-24f;
-        store_le<uint16_t>(bytes.data() + at, static_cast<uint16_t>(exact::exact_float_to_half(step * factor)));
+        store_le<uint16_t>(bytes.data() + at,
+                           static_cast<uint16_t>(exact::exact_float_to_half(step * factor)));
       }
     } else {
       for (int64_t i = 0; i < rows * columns; ++i) {
         const float x = rows == 1 ? 1.0f + 0.1f * make_.ordinary() : make_.ordinary() * spread;
         if (dtype == DType::kF32) store_f32(bytes, i, x);
-        if (dtype == DType::kF16) store_le<uint16_t>(bytes.data() + i * 2, static_cast<uint16_t>(exact::exact_float_to_half(x)));
-        if (dtype == DType::kBF16) store_le<uint16_t>(bytes.data() + i * 2, static_cast<uint16_t>(exact::floatBitsToUint(x) >> 16));
+        if (dtype == DType::kF16)
+          store_le<uint16_t>(bytes.data() + i * 2,
+                             static_cast<uint16_t>(exact::exact_float_to_half(x)));
+        if (dtype == DType::kBF16)
+          store_le<uint16_t>(bytes.data() + i * 2,
+                             static_cast<uint16_t>(exact::floatBitsToUint(x) >> 16));
       }
     }
     model_.storage.push_back(std::make_unique<const ByteVector>(std::move(bytes)));
     fragment_.weights[name] = *model_.storage.back();
-    return add({.kind = ValueKind::kWeight, .dtype = dtype, .shape = std::move(shape), .name = name});
+    return add(
+        {.kind = ValueKind::kWeight, .dtype = dtype, .shape = std::move(shape), .name = name});
   }
 
   const SampleModelShape& shape_;

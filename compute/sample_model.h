@@ -1,6 +1,6 @@
 #pragma once
-// A Llama-like model of any size with random weights: what bench measures and tests run. Knows no files;
-// real models are compute/models'.
+// A Llama-like model of any size with random weights: what bench measures and tests run. Knows no
+// files; real models are compute/models'.
 
 #include <cstdint>
 #include <memory>

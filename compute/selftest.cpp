@@ -20,8 +20,9 @@ Result<SelfTestReport> self_test(Device& device) {
       if (difference.empty()) continue;
       ++report.failed;
       if (report.first_failure.empty()) {
-        report.first_failure = std::string(op_name(spec.kind)) + " " + std::string(dtype_name(sample.variant)) +
-                               " sample " + std::to_string(number) + " (" + sample.label + "): " + difference;
+        report.first_failure = std::string(op_name(spec.kind)) + " " +
+                               std::string(dtype_name(sample.variant)) + " sample " +
+                               std::to_string(number) + " (" + sample.label + "): " + difference;
       }
     }
   }

@@ -54,7 +54,8 @@ Result<AttachUrl> parse_attach_url(std::string_view text) {
     if (url.host.find(':') != std::string::npos) return bad("an IPv6 address needs [ ]");
   }
   if (url.host.empty()) return bad("the host is missing");
-  if (url.host.find_first_of("/@*,") != std::string::npos) return bad("the host is not a name or address");
+  if (url.host.find_first_of("/@*,") != std::string::npos)
+    return bad("the host is not a name or address");
 
   const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), url.port);
   if (error != std::errc() || end != port.data() + port.size() || url.port == 0) {
@@ -73,7 +74,8 @@ Result<AttachUrl> parse_attach_url(std::string_view text) {
         return bad("the invite is damaged");
       }
     } else {
-      return bad("it has an unknown field \"" + std::string(field.substr(0, field.find('='))) + "\"");
+      return bad("it has an unknown field \"" + std::string(field.substr(0, field.find('='))) +
+                 "\"");
     }
   }
   if (url.pin.size() != kPinBytes || !is_base64url(url.pin)) {

@@ -13,7 +13,9 @@ namespace {
 template <auto Free>
 struct Freed {
   template <class T>
-  void operator()(T* object) const { Free(object); }
+  void operator()(T* object) const {
+    Free(object);
+  }
 };
 using Key = std::unique_ptr<EVP_PKEY, Freed<EVP_PKEY_free>>;
 using X509Certificate = std::unique_ptr<X509, Freed<X509_free>>;
@@ -35,7 +37,8 @@ Result<Certificate> make_certificate() {
   const Key key(EVP_PKEY_Q_keygen(nullptr, nullptr, "ED25519"));
   if (!key) return failed("make an Ed25519 key");
 
-  // The validity is wide on purpose: the pin, not a date, decides; a volunteer's clock may be wrong.
+  // The validity is wide on purpose: the pin, not a date, decides; a volunteer's clock may be
+  // wrong.
   const X509Certificate certificate(X509_new());
   ASN1_INTEGER_set(X509_get_serialNumber(certificate.get()), 1);
   ASN1_TIME_set_string(X509_getm_notBefore(certificate.get()), "20000101000000Z");
@@ -61,7 +64,8 @@ Result<Certificate> make_certificate() {
   OPENSSL_free(der);
 
   const Bio pem(BIO_new(BIO_s_mem()));
-  if (!pem || PEM_write_bio_PrivateKey(pem.get(), key.get(), nullptr, nullptr, 0, nullptr, nullptr) != 1) {
+  if (!pem ||
+      PEM_write_bio_PrivateKey(pem.get(), key.get(), nullptr, nullptr, 0, nullptr, nullptr) != 1) {
     return failed("write the private key");
   }
   char* text = nullptr;

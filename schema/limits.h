@@ -6,31 +6,32 @@
 
 namespace shoal::limits {
 
-constexpr size_t kMessageBytesMax = 64u << 20;      // What one received message may make a reader visit.
+constexpr size_t kMessageBytesMax = 64u
+                                    << 20;  // What one received message may make a reader visit.
 constexpr int kNestingMax = 32;
 constexpr size_t kCallsInFlightBytesMax = 64u << 20;  // Unanswered requests of one peer.
 constexpr size_t kLoginMessageBytesMax = 64u << 10;   // Before a peer has proved who it is.
 
-constexpr size_t kNameBytesMax = 256;        // Host, model and device names, ids, versions.
-constexpr size_t kReasonBytesMax = 1024;     // A sentence for a person.
+constexpr size_t kNameBytesMax = 256;     // Host, model and device names, ids, versions.
+constexpr size_t kReasonBytesMax = 1024;  // A sentence for a person.
 constexpr size_t kInviteBytesMax = 128;
-constexpr size_t kKeyBytesMax = 256;         // Any key, signature or sealed key.
+constexpr size_t kKeyBytesMax = 256;  // Any key, signature or sealed key.
 constexpr uint32_t kDevicesPerHostMax = 64;
 
-constexpr uint32_t kChunkBytesMax = 1u << 20;          // Of a shard, in one call.
+constexpr uint32_t kChunkBytesMax = 1u << 20;  // Of a shard, in one call.
 constexpr uint64_t kShardBytesMax = uint64_t{16} << 30;
-constexpr uint32_t kFragmentsMax = 1024;               // Of one model.
-constexpr size_t kManifestBytesMax = 48u << 20;        // The tokenizer's vocabulary is part of it.
+constexpr uint32_t kFragmentsMax = 1024;         // Of one model.
+constexpr size_t kManifestBytesMax = 48u << 20;  // The tokenizer's vocabulary is part of it.
 
 constexpr uint32_t kContextMax = 1u << 20;
 constexpr uint32_t kSequencesMax = 1024;
-constexpr uint32_t kRowsMax = 1024;                    // Of one step.
-constexpr size_t kHiddenBytesMax = 32u << 20;          // Of one step.
-constexpr uint32_t kHistoryMax = 1024;                 // Tokens that a draw looks back on.
+constexpr uint32_t kRowsMax = 1024;            // Of one step.
+constexpr size_t kHiddenBytesMax = 32u << 20;  // Of one step.
+constexpr uint32_t kHistoryMax = 1024;         // Tokens that a draw looks back on.
 
 constexpr size_t kPromptBytesMax = 4u << 20;
-constexpr uint32_t kTokensMax = 1u << 20;              // Of one generation.
-constexpr uint32_t kListRowsMax = 100'000;             // Of any administrators' list.
+constexpr uint32_t kTokensMax = 1u << 20;   // Of one generation.
+constexpr uint32_t kListRowsMax = 100'000;  // Of any administrators' list.
 
 static_assert(kHiddenBytesMax < kMessageBytesMax && kManifestBytesMax < kMessageBytesMax);
 static_assert(kChunkBytesMax < kMessageBytesMax);

@@ -1,5 +1,6 @@
 #pragma once
-// How servers and clients turn the world's errors and a peer's fields into failed calls. Decides nothing.
+// How servers and clients turn the world's errors and a peer's fields into failed calls. Decides
+// nothing.
 
 #include <capnp/blob.h>
 

@@ -1,8 +1,8 @@
 #pragma once
-// Coroutines over KJ promises: a function that returns Task<T> may co_await any kj::Promise. Cap'n Proto
-// 0.9.2 has none of its own, and g++ 12 crashes on a coroutine that returns a kj::Promise itself (its
-// destructor may throw), hence the wrapper. Dropping the promise destroys the frame at its suspension
-// point, so destructors run and nothing continues.
+// Coroutines over KJ promises: a function that returns Task<T> may co_await any kj::Promise. Cap'n
+// Proto 0.9.2 has none of its own, and g++ 12 crashes on a coroutine that returns a kj::Promise
+// itself (its destructor may throw), hence the wrapper. Dropping the promise destroys the frame at
+// its suspension point, so destructors run and nothing continues.
 //
 // Never hold a reference parameter over a co_await without owning what it refers to. Take texts as
 // std::string: g++ 12 also crashes on a coroutine with a kj::StringPtr parameter.
@@ -88,7 +88,9 @@ class AwaiterBase {
     go_on(frame);
   }
   void throw_failure() {
-    KJ_IF_MAYBE(exception, exception_) { kj::throwFatalException(kj::mv(*exception)); }
+    KJ_IF_MAYBE (exception, exception_) {
+      kj::throwFatalException(kj::mv(*exception));
+    }
   }
 
  private:
@@ -102,17 +104,19 @@ class Awaiter : public AwaiterBase {
  public:
   Awaiter(kj::Promise<U>&& promise, Continuations& continuations)
       : AwaiterBase(continuations), promise_(kj::mv(promise)) {}
-  Awaiter(Awaiter&& other) noexcept : AwaiterBase(kj::mv(other)), promise_(kj::mv(other.promise_)) {}
+  Awaiter(Awaiter&& other) noexcept
+      : AwaiterBase(kj::mv(other)), promise_(kj::mv(other.promise_)) {}
   ~Awaiter() noexcept {}
 
   void await_suspend(std::coroutine_handle<> frame) {
-    wait_for(promise_.then(
-        [this, frame](U&& value) {
-          value_ = kj::mv(value);
-          go_on(frame);
-        },
-        [this, frame](kj::Exception&& exception) { fail(frame, kj::mv(exception)); })
-        .eagerlyEvaluate(nullptr));
+    wait_for(promise_
+                 .then(
+                     [this, frame](U&& value) {
+                       value_ = kj::mv(value);
+                       go_on(frame);
+                     },
+                     [this, frame](kj::Exception&& exception) { fail(frame, kj::mv(exception)); })
+                 .eagerlyEvaluate(nullptr));
   }
   U await_resume() {
     throw_failure();
@@ -129,14 +133,15 @@ class Awaiter<void> : public AwaiterBase {
  public:
   Awaiter(kj::Promise<void>&& promise, Continuations& continuations)
       : AwaiterBase(continuations), promise_(kj::mv(promise)) {}
-  Awaiter(Awaiter&& other) noexcept : AwaiterBase(kj::mv(other)), promise_(kj::mv(other.promise_)) {}
+  Awaiter(Awaiter&& other) noexcept
+      : AwaiterBase(kj::mv(other)), promise_(kj::mv(other.promise_)) {}
   ~Awaiter() noexcept {}
 
   void await_suspend(std::coroutine_handle<> frame) {
-    wait_for(promise_.then(
-        [this, frame] { go_on(frame); },
-        [this, frame](kj::Exception&& exception) { fail(frame, kj::mv(exception)); })
-        .eagerlyEvaluate(nullptr));
+    wait_for(promise_
+                 .then([this, frame] { go_on(frame); },
+                       [this, frame](kj::Exception&& exception) { fail(frame, kj::mv(exception)); })
+                 .eagerlyEvaluate(nullptr));
   }
   void await_resume() { throw_failure(); }
 

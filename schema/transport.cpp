@@ -25,8 +25,8 @@ constexpr std::string_view kGreeting = "shoal/1\n";
 constexpr size_t kCertificateBytesMax = 4096;
 constexpr kj::Duration kDialMax = 15 * kj::SECONDS;
 
-// TLS 1.2 could only use these suites, and none of them works with an Ed25519 certificate: so TLS 1.3
-// it is. kj-tls 0.9 cannot ask for 1.3 in another way.
+// TLS 1.2 could only use these suites, and none of them works with an Ed25519 certificate: so
+// TLS 1.3 it is. kj-tls 0.9 cannot ask for 1.3 in another way.
 constexpr const char* kNoTls12Suites = "AES256-GCM-SHA384";
 
 // Reads messages under a limit that can rise while the connection lives.
@@ -87,7 +87,8 @@ std::string network_address(const std::string& host, uint16_t port) {
   return (ipv6 ? "[" + host + "]" : host) + ":" + std::to_string(port);
 }
 
-Task<kj::Own<kj::AsyncIoStream>> greet_client(kj::Own<kj::AsyncIoStream> stream, kj::TlsContext& tls,
+Task<kj::Own<kj::AsyncIoStream>> greet_client(kj::Own<kj::AsyncIoStream> stream,
+                                              kj::TlsContext& tls,
                                               const std::vector<std::byte>& certificate) {
   char greeting[kGreeting.size()];
   co_await stream->read(greeting, sizeof(greeting));
@@ -113,9 +114,10 @@ Task<kj::Own<kj::AsyncIoStream>> greet_server(kj::Own<kj::AsyncIoStream> stream,
   auto der = kj::heapArray<kj::byte>(size);
   co_await stream->read(der.begin(), size);
   if (pin_of(bytes_of(der)) != pin) {
-    throw_error({ErrorCode::kDenied,
-                 "the coordinator's certificate does not match the pin of the attach URL (wrong pin): "
-                 "the URL is for another coordinator, or somebody sits in between"});
+    throw_error(
+        {ErrorCode::kDenied,
+         "the coordinator's certificate does not match the pin of the attach URL (wrong pin): "
+         "the URL is for another coordinator, or somebody sits in between"});
   }
   const kj::TlsCertificate trusted(der.asPtr());
   kj::TlsContext::Options options;
@@ -129,8 +131,9 @@ Task<kj::Own<kj::AsyncIoStream>> greet_server(kj::Own<kj::AsyncIoStream> stream,
 // A listener of either kind; `tls` is null for Unix sockets.
 class Server final : public Listener, private kj::TaskSet::ErrorHandler {
  public:
-  Server(kj::Own<kj::ConnectionReceiver> receiver, kj::Timer& timer, BootstrapFactory make_bootstrap,
-         ListenLimits limits, kj::Maybe<kj::Own<kj::TlsContext>> tls, std::vector<std::byte> der)
+  Server(kj::Own<kj::ConnectionReceiver> receiver, kj::Timer& timer,
+         BootstrapFactory make_bootstrap, ListenLimits limits,
+         kj::Maybe<kj::Own<kj::TlsContext>> tls, std::vector<std::byte> der)
       : receiver_(kj::mv(receiver)),
         timer_(timer),
         make_bootstrap_(kj::mv(make_bootstrap)),
@@ -194,7 +197,7 @@ class Server final : public Listener, private kj::TaskSet::ErrorHandler {
 
   Task<void> serve(kj::Own<kj::AsyncIoStream> stream, std::string address) {
     const bool over_tls = tls_ != nullptr;
-    KJ_IF_MAYBE(tls, tls_) {
+    KJ_IF_MAYBE (tls, tls_) {
       send_at_once(*stream);
       kj::Promise<kj::Own<kj::AsyncIoStream>> greeted = greet_client(kj::mv(stream), **tls, der_);
       stream = co_await timer_.timeoutAfter(limits_.handshake, kj::mv(greeted));
@@ -211,10 +214,11 @@ class Server final : public Listener, private kj::TaskSet::ErrorHandler {
 
   // A stranger may hold a seat, and what its calls left behind, for this long.
   kj::Promise<void> login_overdue(ReceiveLimit& limit) {
-    return timer_.afterDelay(limits_.login).then([limit = kj::addRef(limit)]() -> kj::Promise<void> {
-      if (limit->bytes > limits::kLoginMessageBytesMax) return kj::NEVER_DONE;
-      return KJ_EXCEPTION(DISCONNECTED, "the peer has not logged in in time");
-    });
+    return timer_.afterDelay(limits_.login)
+        .then([limit = kj::addRef(limit)]() -> kj::Promise<void> {
+          if (limit->bytes > limits::kLoginMessageBytesMax) return kj::NEVER_DONE;
+          return KJ_EXCEPTION(DISCONNECTED, "the peer has not logged in in time");
+        });
   }
 
   // One connection's failure is that peer's affair.
@@ -252,8 +256,10 @@ Error dial_error(const kj::Exception& exception, const std::string& where) {
   if (contains(text, "timed out")) {
     return {ErrorCode::kTimeout, where + " did not answer within 15 seconds"};
   }
-  if (known.code == ErrorCode::kUnavailable && exception.getType() == kj::Exception::Type::DISCONNECTED) {
-    return {ErrorCode::kUnavailable, where + " closed the connection; it may be no Shoal coordinator"};
+  if (known.code == ErrorCode::kUnavailable &&
+      exception.getType() == kj::Exception::Type::DISCONNECTED) {
+    return {ErrorCode::kUnavailable,
+            where + " closed the connection; it may be no Shoal coordinator"};
   }
   return with_context(std::move(known), where);
 }
@@ -265,8 +271,8 @@ struct Connection::Parts {
         kj::Maybe<capnp::Capability::Client> offered, kj::Own<ReceiveLimit> limit)
       : stream(kj::mv(stream_in)),
         messages(*stream, kj::mv(limit)),
-        network(messages,
-                is_server ? capnp::rpc::twoparty::Side::SERVER : capnp::rpc::twoparty::Side::CLIENT),
+        network(messages, is_server ? capnp::rpc::twoparty::Side::SERVER
+                                    : capnp::rpc::twoparty::Side::CLIENT),
         rpc(capnp::makeRpcServer(network, offered == nullptr
                                               ? capnp::Capability::Client(nullptr)
                                               : kj::mv(KJ_ASSERT_NONNULL(offered)))) {
@@ -326,8 +332,8 @@ Task<kj::Own<Listener>> listen_tls_task(kj::Network& network, kj::Timer& timer, 
   options.useSystemTrustStore = false;
   options.defaultKeypair = pair;
   options.cipherList = kNoTls12Suites;
-  co_return kj::Own<Listener>(kj::heap<Server>(kj::mv(receiver), timer, kj::mv(make_bootstrap), limits,
-                                               kj::heap<kj::TlsContext>(kj::mv(options)),
+  co_return kj::Own<Listener>(kj::heap<Server>(kj::mv(receiver), timer, kj::mv(make_bootstrap),
+                                               limits, kj::heap<kj::TlsContext>(kj::mv(options)),
                                                std::move(certificate.der)));
 }
 
@@ -363,7 +369,8 @@ bool answers(const std::string& path) {
 
 void require_socket_path(const std::string& path) {
   if (path.size() >= sizeof(sockaddr_un::sun_path)) {
-    throw_error({ErrorCode::kInvalid, "the socket's path is longer than Unix allows (107 bytes): " + path});
+    throw_error(
+        {ErrorCode::kInvalid, "the socket's path is longer than Unix allows (107 bytes): " + path});
   }
 }
 
@@ -386,11 +393,12 @@ Task<kj::Own<Listener>> listen_unix_task(kj::Network& network, kj::Timer& timer,
     receiver = parsed->listen();
   } catch (const kj::Exception& exception) {
     umask(mask);
-    throw_error({ErrorCode::kIo, "cannot listen at " + path + ": " + exception.getDescription().cStr()});
+    throw_error(
+        {ErrorCode::kIo, "cannot listen at " + path + ": " + exception.getDescription().cStr()});
   }
   umask(mask);
-  co_return kj::Own<Listener>(kj::heap<Server>(kj::mv(receiver), timer, kj::mv(make_bootstrap), limits,
-                                               nullptr, std::vector<std::byte>()));
+  co_return kj::Own<Listener>(kj::heap<Server>(kj::mv(receiver), timer, kj::mv(make_bootstrap),
+                                               limits, nullptr, std::vector<std::byte>()));
 }
 
 Task<kj::Own<Connection>> dial_unix_task(kj::Network& network, kj::Timer& timer, std::string path) {
@@ -409,7 +417,8 @@ Task<kj::Own<Connection>> dial_unix_task(kj::Network& network, kj::Timer& timer,
   co_return kj::heap<Connection>(kj::mv(stream), false, nullptr);
 }
 
-constexpr std::string_view kErrorMark = "shoal-error:";  // Then the code's name, ":" and the message.
+constexpr std::string_view kErrorMark =
+    "shoal-error:";  // Then the code's name, ":" and the message.
 
 kj::Exception::Type kind_of(ErrorCode code) {
   switch (code) {
@@ -423,14 +432,16 @@ kj::Exception::Type kind_of(ErrorCode code) {
 
 }  // namespace
 
-kj::Promise<kj::Own<Listener>> listen_tls(kj::Network& network, kj::Timer& timer, std::string address,
-                                          uint16_t port, const Certificate& certificate,
+kj::Promise<kj::Own<Listener>> listen_tls(kj::Network& network, kj::Timer& timer,
+                                          std::string address, uint16_t port,
+                                          const Certificate& certificate,
                                           BootstrapFactory make_bootstrap, ListenLimits limits) {
-  return listen_tls_task(network, timer, std::move(address), port, certificate, kj::mv(make_bootstrap),
-                         limits);
+  return listen_tls_task(network, timer, std::move(address), port, certificate,
+                         kj::mv(make_bootstrap), limits);
 }
 
-kj::Promise<kj::Own<Connection>> dial_tls(kj::Network& network, kj::Timer& timer, const AttachUrl& url,
+kj::Promise<kj::Own<Connection>> dial_tls(kj::Network& network, kj::Timer& timer,
+                                          const AttachUrl& url,
                                           kj::Maybe<capnp::Capability::Client> offered) {
   return dial_tls_task(network, timer, url, kj::mv(offered));
 }
@@ -440,7 +451,8 @@ kj::Promise<kj::Own<Listener>> listen_unix(kj::Network& network, kj::Timer& time
   return listen_unix_task(network, timer, std::move(path), kj::mv(make_bootstrap), limits);
 }
 
-kj::Promise<kj::Own<Connection>> dial_unix(kj::Network& network, kj::Timer& timer, std::string path) {
+kj::Promise<kj::Own<Connection>> dial_unix(kj::Network& network, kj::Timer& timer,
+                                           std::string path) {
   return dial_unix_task(network, timer, std::move(path));
 }
 
@@ -468,16 +480,17 @@ Error error_of(const kj::Exception& exception) {
 }
 
 void throw_error(const Error& error) {
-  const std::string text = std::string(kErrorMark) + std::string(error_code_name(error.code)) + ":" +
-                           error.message;
+  const std::string text =
+      std::string(kErrorMark) + std::string(error_code_name(error.code)) + ":" + error.message;
   kj::throwFatalException(kj::Exception(kind_of(error.code), __FILE__, __LINE__,
                                         kj::heapString(text.data(), text.size())));
 }
 
 void require_at_most(size_t size, size_t limit, const char* field) {
   if (size > limit) {
-    throw_error({ErrorCode::kInvalid, std::string(field) + " is too large: " + std::to_string(size) +
-                                          ", at most " + std::to_string(limit)});
+    throw_error({ErrorCode::kInvalid, std::string(field) +
+                                          " is too large: " + std::to_string(size) + ", at most " +
+                                          std::to_string(limit)});
   }
 }
 

@@ -1,7 +1,7 @@
 #pragma once
-// How Cap'n Proto peers meet: TLS 1.3 with a pinned certificate between hosts and a coordinator, Unix
-// sockets between programs of one machine, a socket pair to a worker. Holds the limits of a connection;
-// knows no interface.
+// How Cap'n Proto peers meet: TLS 1.3 with a pinned certificate between hosts and a coordinator,
+// Unix sockets between programs of one machine, a socket pair to a worker. Holds the limits of a
+// connection; knows no interface.
 //
 // Every object belongs to the thread of the KJ loop that made it.
 
@@ -37,7 +37,8 @@ struct AttachUrl {
   std::string pin;
   std::string invite;
 };
-Result<AttachUrl> parse_attach_url(std::string_view text);  // kInvalid names the part that is wrong.
+Result<AttachUrl> parse_attach_url(
+    std::string_view text);  // kInvalid names the part that is wrong.
 std::string format_attach_url(const AttachUrl& url);
 
 // How large a received message may be: kLoginMessageBytesMax until the peer has proved who it is.
@@ -74,8 +75,8 @@ class Listener {
   virtual size_t connections() const = 0;
 };
 
-// What a server learns of a connection when it comes. The limit starts at kLoginMessageBytesMax on TLS;
-// the bootstrap raises it once the peer has proved its identity, within ListenLimits::login.
+// What a server learns of a connection when it comes. The limit starts at kLoginMessageBytesMax on
+// TLS; the bootstrap raises it once the peer has proved its identity, within ListenLimits::login.
 struct Peer {
   std::string address;  // Without the port.
   kj::Own<ReceiveLimit> limit;
@@ -90,24 +91,27 @@ struct ListenLimits {
   kj::Duration login = 30 * kj::SECONDS;  // From the handshake until its limit is raised.
 };
 
-// TLS 1.3. The client sends "shoal/1\n"; the server answers in clear with its certificate, which the
-// client holds against the pin; then both start TLS on the same connection.
-// Throws with a sentence that names address and cause: port in use, no permission.
+// TLS 1.3. The client sends "shoal/1\n"; the server answers in clear with its certificate, which
+// the client holds against the pin; then both start TLS on the same connection. Throws with a
+// sentence that names address and cause: port in use, no permission.
 kj::Promise<kj::Own<Listener>> listen_tls(kj::Network& network, kj::Timer& timer,
                                           std::string address, uint16_t port,
                                           const Certificate& certificate,
                                           BootstrapFactory make_bootstrap,
                                           ListenLimits limits = {});
 
-// Refuses a certificate that does not match the pin, then starts TLS trusting only that one. Throws with a sentence that tells apart: name not found, refused, timeout, wrong pin, TLS.
+// Refuses a certificate that does not match the pin, then starts TLS trusting only that one. Throws
+// with a sentence that tells apart: name not found, refused, timeout, wrong pin, TLS.
 kj::Promise<kj::Own<Connection>> dial_tls(kj::Network& network, kj::Timer& timer,
                                           const AttachUrl& url,
                                           kj::Maybe<capnp::Capability::Client> offered = nullptr);
 
 // A Unix socket with mode 0600. A stale file of a dead server is replaced; a live one is kExists.
 kj::Promise<kj::Own<Listener>> listen_unix(kj::Network& network, kj::Timer& timer, std::string path,
-                                           BootstrapFactory make_bootstrap, ListenLimits limits = {});
-kj::Promise<kj::Own<Connection>> dial_unix(kj::Network& network, kj::Timer& timer, std::string path);
+                                           BootstrapFactory make_bootstrap,
+                                           ListenLimits limits = {});
+kj::Promise<kj::Own<Connection>> dial_unix(kj::Network& network, kj::Timer& timer,
+                                           std::string path);
 
 // An exception of a peer or of the network as the world's error: disconnected and overloaded are
 // kUnavailable, unimplemented is kUnsupported, failed keeps an Error that throw_error() put in.

@@ -1,6 +1,6 @@
 // Exact arithmetic, written once and read by C++, GLSL and CUDA (docs/EXACT.md). Only + - * on f32,
-// each rounded on its own, comparisons, integer and bit operations; every step is spelled out, so all
-// planes produce the same bits. Build C++ with -ffp-contract=off and CUDA with --fmad=false.
+// each rounded on its own, comparisons, integer and bit operations; every step is spelled out, so
+// all planes produce the same bits. Build C++ with -ffp-contract=off and CUDA with --fmad=false.
 #ifndef SHOAL_EXACT_MATH_H
 #define SHOAL_EXACT_MATH_H
 
@@ -15,8 +15,16 @@ using uint = uint32_t;
 #define SHOAL_EXACT_FN inline
 #endif
 #define precise  // GLSL's word for "do not contract"; C++ has the compiler flag.
-SHOAL_EXACT_FN uint floatBitsToUint(float x) { uint u; std::memcpy(&u, &x, 4); return u; }
-SHOAL_EXACT_FN float uintBitsToFloat(uint u) { float x; std::memcpy(&x, &u, 4); return x; }
+SHOAL_EXACT_FN uint floatBitsToUint(float x) {
+  uint u;
+  std::memcpy(&u, &x, 4);
+  return u;
+}
+SHOAL_EXACT_FN float uintBitsToFloat(uint u) {
+  float x;
+  std::memcpy(&x, &u, 4);
+  return x;
+}
 #else
 #define SHOAL_EXACT_FN
 #endif
@@ -36,11 +44,12 @@ SHOAL_EXACT_FN float uintBitsToFloat(uint u) { float x; std::memcpy(&x, &u, 4); 
 #define SHOAL_QUANT_BLOCK 32
 #define SHOAL_ATTENTION_CHUNK 32
 
-// Subnormals: planes differ in keeping them, so none may ever arise or be read. Every f32 that an op
-// reads from a buffer goes through exact_flush() or exact_factor(), and every f32 that it writes
-// through exact_flush(). Elements of f32 and bf16 weights go through exact_factor() wherever they are
-// used, so a plane may do that once when it uploads them. With factors of 2^-50 and more, products are 2^-100 and more, their sums are
-// multiples of 2^-123, and what cancels leaves a normal number or zero.
+// Subnormals: planes differ in keeping them, so none may ever arise or be read. Every f32 that an
+// op reads from a buffer goes through exact_flush() or exact_factor(), and every f32 that it writes
+// through exact_flush(). Elements of f32 and bf16 weights go through exact_factor() wherever they
+// are used, so a plane may do that once when it uploads them. With factors of 2^-50 and more,
+// products are 2^-100 and more, their sums are multiples of 2^-123, and what cancels leaves a
+// normal number or zero.
 #define SHOAL_FLUSH_BITS 0x0D800000u      // 2^-100
 #define SHOAL_FACTOR_BITS 0x26800000u     // 2^-50
 #define SHOAL_MAGNITUDE_BITS 0x71800000u  // 2^100
@@ -98,8 +107,8 @@ SHOAL_EXACT_FN float exact_rsqrt(float x) {
   return y;
 }
 
-// e^x; x above 80 counts as 80, and below -69 (under 2^-99) the result is +0. Range reduction by ln 2
-// in two parts, then the degree-5 polynomial of the Cephes library's expf (S. Moshier).
+// e^x; x above 80 counts as 80, and below -69 (under 2^-99) the result is +0. Range reduction by ln
+// 2 in two parts, then the degree-5 polynomial of the Cephes library's expf (S. Moshier).
 SHOAL_EXACT_FN float exact_exp(float x) {
   if (x < -69.0f) return 0.0f;
   if (x > 80.0f) x = 80.0f;
@@ -112,11 +121,16 @@ SHOAL_EXACT_FN float exact_exp(float x) {
   precise float r1 = x - hi;
   precise float r = r1 - lo;
   precise float p = 1.9875691500e-4f;
-  p = p * r; p = p + 1.3981999507e-3f;
-  p = p * r; p = p + 8.3334519073e-3f;
-  p = p * r; p = p + 4.1665795894e-2f;
-  p = p * r; p = p + 1.6666665459e-1f;
-  p = p * r; p = p + 5.0000001201e-1f;
+  p = p * r;
+  p = p + 1.3981999507e-3f;
+  p = p * r;
+  p = p + 8.3334519073e-3f;
+  p = p * r;
+  p = p + 4.1665795894e-2f;
+  p = p * r;
+  p = p + 1.6666665459e-1f;
+  p = p * r;
+  p = p + 5.0000001201e-1f;
   precise float r2 = r * r;
   precise float q = p * r2;
   q = q + r;
@@ -141,8 +155,8 @@ SHOAL_EXACT_FN float exact_silu(float x) {
   return exact_flush(y);
 }
 
-// Quantising a block of 32 by the bits of its largest magnitude. Below 2^-50 the whole block is zero
-// with scale 0; above 2^100 the op reports non_finite instead.
+// Quantising a block of 32 by the bits of its largest magnitude. Below 2^-50 the whole block is
+// zero with scale 0; above 2^100 the op reports non_finite instead.
 SHOAL_EXACT_FN float exact_quant_scale(uint largest_bits) {
   if (largest_bits < SHOAL_FACTOR_BITS) return 0.0f;
   precise float scale = uintBitsToFloat(largest_bits) * 0.00787401574803149606f;  // 1/127

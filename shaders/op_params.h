@@ -1,5 +1,6 @@
-// Each op's parameter block: one definition read by C++, GLSL and CUDA. Only 4-byte scalars. A kernel
-// gets its buffers in the order given here, then `status`, and one block of at most 64 bytes.
+// Each op's parameter block: one definition read by C++, GLSL and CUDA. Only 4-byte scalars. A
+// kernel gets its buffers in the order given here, then `status`, and one block of at most 64
+// bytes.
 #ifndef SHOAL_OP_PARAMS_H
 #define SHOAL_OP_PARAMS_H
 
@@ -15,8 +16,8 @@ struct RowInfo {
   uint position;
 };
 
-// tokens i32[rows], table[vocabulary, width] -> factor(row) f32[rows, width]. Variant: the table's type;
-// a quantised element is float(q) * scale.
+// tokens i32[rows], table[vocabulary, width] -> factor(row) f32[rows, width]. Variant: the table's
+// type; a quantised element is float(q) * scale.
 struct EmbedParams {
   uint rows, width, vocabulary;
 };
@@ -30,15 +31,16 @@ struct RmsNormParams {
   float inverse_width;  // 1 / width, rounded once on the host.
 };
 
-// x f32[rows, width] -> q8_rows[rows, width]. width is a multiple of 32. A row is `width` int8, then
-// width / 32 f32 scales. Per block by exact_quant_*(); a magnitude above 2^100 reports non_finite.
+// x f32[rows, width] -> q8_rows[rows, width]. width is a multiple of 32. A row is `width` int8,
+// then width / 32 f32 scales. Per block by exact_quant_*(); a magnitude above 2^100 reports
+// non_finite.
 struct QuantizeParams {
   uint rows, width;
 };
 
-// x[rows, k], weight[n, k] -> f32[rows, n_total], columns n_first .. n_first + n - 1. x is q8_rows for
-// q8_0 and q4_0 weights, else f32. Variant: the weight's type. A backend may cut n into several calls.
-// y = flush(the sum in the order of float or quantised chunks).
+// x[rows, k], weight[n, k] -> f32[rows, n_total], columns n_first .. n_first + n - 1. x is q8_rows
+// for q8_0 and q4_0 weights, else f32. Variant: the weight's type. A backend may cut n into several
+// calls. y = flush(the sum in the order of float or quantised chunks).
 struct MatmulParams {
   uint rows, n, k;
   uint n_first, n_total;
@@ -46,8 +48,8 @@ struct MatmulParams {
 
 // x f32[rows, heads * head_dim], table f32[context, rotary / 2, 2], row_info -> like x. The table
 // holds (cos, sin). Pairs are (i, i + rotary / 2) when interleaved is 0, else (2i, 2i + 1).
-// With a, b, c, s through factor(): flush(a * c - b * s), flush(a * s + b * c), each product and the
-// sum rounded alone. Elements from `rotary` on are flush(x).
+// With a, b, c, s through factor(): flush(a * c - b * s), flush(a * s + b * c), each product and
+// the sum rounded alone. Elements from `rotary` on are flush(x).
 struct RopeParams {
   uint rows, heads, head_dim, rotary;
   uint interleaved;
@@ -63,10 +65,11 @@ struct CacheAppendParams {
 // row_info -> f32[rows, heads * head_dim]. Row r sees positions 0 .. row_info[r].position of its
 // sequence; query head h reads key head h / (heads / kv_heads). Variant: the states' type.
 // Per chunk c of 32 positions, ascending: score = flush(dot(q, k) * scale), the dot in float chunk
-// order over head_dim, non_finite reported if it is none; m_c = largest score; w = factor(exp(score - m_c)); l_c = sum of w ascending
-// from +0; o_c[d] = sum of w * factor(v[d]) ascending from +0. The first chunk sets m, l, o; each
-// later one merges: m' = max(m, m_c), a = factor(exp(m - m')), b = factor(exp(m_c - m')),
-// l = l * a + l_c * b, o = flush(o * a) + flush(o_c * b), m = m'. Result: flush(o * reciprocal(l)).
+// order over head_dim, non_finite reported if it is none; m_c = largest score; w = factor(exp(score
+// - m_c)); l_c = sum of w ascending from +0; o_c[d] = sum of w * factor(v[d]) ascending from +0.
+// The first chunk sets m, l, o; each later one merges: m' = max(m, m_c), a = factor(exp(m - m')), b
+// = factor(exp(m_c - m')), l = l * a + l_c * b, o = flush(o * a) + flush(o_c * b), m = m'. Result:
+// flush(o * reciprocal(l)).
 struct AttentionParams {
   uint rows, heads, kv_heads, head_dim, context;
   float scale;

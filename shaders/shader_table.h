@@ -9,8 +9,8 @@
 
 namespace shoal::compute {
 
-// One factor of a kernel's invocation count: a word of the op's parameter block, divided rounding up.
-// A divisor of 0 ends the list.
+// One factor of a kernel's invocation count: a word of the op's parameter block, divided rounding
+// up. A divisor of 0 ends the list.
 struct GridFactor {
   uint32_t word = 0;
   uint32_t divisor = 0;

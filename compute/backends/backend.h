@@ -72,7 +72,8 @@ class Device {
   // A zeroed buffer for activations, states and tables. kNoSpace when it does not fit.
   virtual Result<std::unique_ptr<Buffer>> allocate(int64_t bytes) = 0;
   virtual Result<void> upload(Buffer& buffer, int64_t offset, ByteSpan bytes) = 0;
-  virtual Result<void> download(const Buffer& buffer, int64_t offset, std::span<std::byte> bytes) = 0;
+  virtual Result<void> download(const Buffer& buffer, int64_t offset,
+                                std::span<std::byte> bytes) = 0;
 
   // A weight in the layout that this device's kernels want; `bytes` is in the file's layout, of
   // byte_size(dtype, {rows, columns}) bytes. Only kernels read it back.

@@ -6,8 +6,9 @@
 namespace shoal::compute {
 
 std::string_view op_name(OpKind kind) {
-  constexpr std::string_view kNames[] = {"embed",        "rms_norm",  "quantize", "matmul", "rope",
-                                         "cache_append", "attention", "swiglu",   "add",    "select_rows"};
+  constexpr std::string_view kNames[] = {"embed", "rms_norm",     "quantize",  "matmul",
+                                         "rope",  "cache_append", "attention", "swiglu",
+                                         "add",   "select_rows"};
   static_assert(std::size(kNames) == kOpKinds);
   const auto index = static_cast<size_t>(kind);
   return index < std::size(kNames) ? kNames[index] : "unknown";

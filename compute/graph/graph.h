@@ -1,7 +1,8 @@
 #pragma once
 // The one intermediate representation: values and ops as data. A model is a chain of fragments
-// (embedding, blocks, head), each a Graph with one input and one output, so it can be cut between any
-// two. A graph is checked as hostile input before it runs; its sizes and cost are computed from it.
+// (embedding, blocks, head), each a Graph with one input and one output, so it can be cut between
+// any two. A graph is checked as hostile input before it runs; its sizes and cost are computed from
+// it.
 
 #include <cstdint>
 #include <string>
@@ -30,17 +31,17 @@ constexpr int kOpKinds = 10;
 std::string_view op_name(OpKind kind);  // "rms_norm", ...: also the name of its kernel files.
 
 enum class ValueKind : uint8_t {
-  kInput = 0,     // What crosses the cut: tokens i32[rows] or hidden f32[rows, width].
-  kWeight = 1,    // From the shard, named by `name`.
-  kState = 2,     // Key or value cache of a stage, kept between steps.
-  kRopeTable = 3, // Made by the host from `rope`.
-  kComputed = 4,  // An op's output.
+  kInput = 0,      // What crosses the cut: tokens i32[rows] or hidden f32[rows, width].
+  kWeight = 1,     // From the shard, named by `name`.
+  kState = 2,      // Key or value cache of a stage, kept between steps.
+  kRopeTable = 3,  // Made by the host from `rope`.
+  kComputed = 4,   // An op's output.
 };
 
 // How a rope table is made: angle(position, i) = position * theta^(-2i / rotary) * scaling.
 struct RopeSpec {
   double theta = 10000.0;
-  uint32_t rotary = 0;     // Even; the table is f32[context, rotary / 2, 2].
+  uint32_t rotary = 0;         // Even; the table is f32[context, rotary / 2, 2].
   double linear_factor = 1.0;  // Positions are divided by it.
 };
 
@@ -54,8 +55,8 @@ struct Value {
   RopeSpec rope;     // For kRopeTable.
 };
 
-// One node. `inputs` in the order of shaders/op_params.h, without row_info and the picked rows, which
-// every step provides. A cache_append's output is its state input.
+// One node. `inputs` in the order of shaders/op_params.h, without row_info and the picked rows,
+// which every step provides. A cache_append's output is its state input.
 struct Op {
   OpKind kind = OpKind::kAdd;
   std::vector<ValueId> inputs;
@@ -76,17 +77,18 @@ struct Graph {
   ValueId output = 0;
 };
 
-// Refuses what could not run: unknown kinds, ids out of range, a value used before it is made or made
-// twice, shapes or types that an op's rule rejects, sizes beyond limits. The error names the op or value.
+// Refuses what could not run: unknown kinds, ids out of range, a value used before it is made or
+// made twice, shapes or types that an op's rule rejects, sizes beyond limits. The error names the
+// op or value.
 Result<void> verify(const Graph& graph);
 
 // What running a verified graph costs, from its shapes alone.
 struct GraphCost {
-  int64_t flops = 0;             // Multiply-adds count as two. At the given dims.
-  int64_t weight_bytes = 0;      // Read once per step.
-  int64_t state_bytes = 0;       // Caches, at the given context and sequences.
-  int64_t workspace_bytes = 0;   // All computed values, without reuse.
-  int64_t input_bytes = 0;       // What crosses the cut, in and out.
+  int64_t flops = 0;            // Multiply-adds count as two. At the given dims.
+  int64_t weight_bytes = 0;     // Read once per step.
+  int64_t state_bytes = 0;      // Caches, at the given context and sequences.
+  int64_t workspace_bytes = 0;  // All computed values, without reuse.
+  int64_t input_bytes = 0;      // What crosses the cut, in and out.
   int64_t output_bytes = 0;
 };
 Result<GraphCost> cost(const Graph& graph, const Dims& dims);

@@ -12,8 +12,8 @@ constexpr size_t kOpsMax = 4096;
 constexpr size_t kNameBytesMax = 256;
 constexpr size_t kEncodedBytesMax = size_t{16} << 20;
 
-constexpr int64_t kWidthMax = int64_t{1} << 20;       // Any dimension of a weight or a row.
-constexpr int64_t kRowsMax = 65536;                   // Of a step.
+constexpr int64_t kWidthMax = int64_t{1} << 20;  // Any dimension of a weight or a row.
+constexpr int64_t kRowsMax = 65536;              // Of a step.
 constexpr int64_t kContextMax = int64_t{1} << 20;
 constexpr int64_t kSequencesMax = 65536;
 constexpr int64_t kWeightBytesMax = int64_t{1} << 40;  // Of a graph, all weights together.

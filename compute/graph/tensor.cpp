@@ -53,10 +53,14 @@ uint32_t block_elements(DType dtype) {
 Shape bind(const Shape& shape, const Dims& dims) {
   Shape bound = shape;
   for (int64_t& dim : bound) {
-    if (dim == kRows) dim = dims.rows;
-    else if (dim == kOutputs) dim = dims.outputs;
-    else if (dim == kContext) dim = dims.context;
-    else if (dim == kSequences) dim = dims.sequences;
+    if (dim == kRows)
+      dim = dims.rows;
+    else if (dim == kOutputs)
+      dim = dims.outputs;
+    else if (dim == kContext)
+      dim = dims.context;
+    else if (dim == kSequences)
+      dim = dims.sequences;
   }
   return bound;
 }
@@ -66,15 +70,17 @@ Result<int64_t> byte_size(DType dtype, const Shape& shape) {
   const int64_t block = block_elements(dtype);
   if (shape.back() % block != 0) {
     return Error{ErrorCode::kCorrupt, "last dimension " + std::to_string(shape.back()) +
-                                          " is no multiple of " + std::to_string(block) + ", the block of " +
-                                          std::string(dtype_name(dtype))};
+                                          " is no multiple of " + std::to_string(block) +
+                                          ", the block of " + std::string(dtype_name(dtype))};
   }
-  // The factors are positive, so that dividing the bound by each in turn never lets a product pass it.
+  // The factors are positive, so that dividing the bound by each in turn never lets a product pass
+  // it.
   int64_t left = (int64_t{1} << 62) / block_bytes(dtype);
   int64_t blocks = 1;
   for (size_t i = 0; i < shape.size(); ++i) {
     if (shape[i] <= 0) {
-      return Error{ErrorCode::kCorrupt, "dimension " + std::to_string(i) + " is " + std::to_string(shape[i])};
+      return Error{ErrorCode::kCorrupt,
+                   "dimension " + std::to_string(i) + " is " + std::to_string(shape[i])};
     }
     const int64_t factor = i + 1 == shape.size() ? shape[i] / block : shape[i];
     if (factor > left) return Error{ErrorCode::kCorrupt, "a shape's size passes 2^62 bytes"};

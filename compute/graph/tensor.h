@@ -14,8 +14,8 @@ enum class DType : uint8_t {
   kF32 = 0,
   kF16 = 1,
   kBF16 = 2,
-  kQ8_0 = 3,    // Blocks of 32 along the last dimension: f16 scale, 32 int8. 34 bytes.
-  kQ4_0 = 4,    // Blocks of 32: f16 scale, 16 bytes of nibbles, value (q - 8) * scale. 18 bytes.
+  kQ8_0 = 3,  // Blocks of 32 along the last dimension: f16 scale, 32 int8. 34 bytes.
+  kQ4_0 = 4,  // Blocks of 32: f16 scale, 16 bytes of nibbles, value (q - 8) * scale. 18 bytes.
   kI32 = 5,
   kQ8Rows = 6,  // Activations: per row the int8 values, then one f32 scale for each 32 of them.
 };

@@ -12,8 +12,10 @@ Result<void> check(const Graph& graph, const Op& op) {
   const Value& b = graph.values[op.inputs[1]];
   const Value& y = graph.values[op.output];
   if (!is_rows(a, DType::kF32)) return shape_error("its first input", a, "f32[rows, width]");
-  if (!is_rows(b, DType::kF32) || b.shape != a.shape) return shape_error("its second input", b, describe(a));
-  if (!is_rows(y, DType::kF32) || y.shape != a.shape) return shape_error("its output", y, describe(a));
+  if (!is_rows(b, DType::kF32) || b.shape != a.shape)
+    return shape_error("its second input", b, describe(a));
+  if (!is_rows(y, DType::kF32) || y.shape != a.shape)
+    return shape_error("its output", y, describe(a));
   return {};
 }
 
@@ -26,7 +28,8 @@ DType variant(const Graph&, const Op&) { return DType::kF32; }
 
 ParamBlock params(const Graph& graph, const Op& op, const Dims& dims) {
   const Value& y = graph.values[op.output];
-  return ParamBlock::of(AddParams{static_cast<uint>(rows_of(y, dims)), static_cast<uint>(y.shape[1])});
+  return ParamBlock::of(
+      AddParams{static_cast<uint>(rows_of(y, dims)), static_cast<uint>(y.shape[1])});
 }
 
 Grid grid(const ParamBlock& block) {
@@ -53,17 +56,21 @@ std::vector<OpSample> samples() {
       OpSample sample{.label = label({{"rows", rows}, {"width", width}}, pattern),
                       .params = ParamBlock::of(AddParams{uint(rows), uint(width)})};
       sample.inputs.push_back(make.floats(rows, width, pattern));
-      // Opposite to the first in all but the last bit, here and there: what cancels must not matter.
-      sample.inputs.push_back(make.floats(rows, width, pattern == Pattern::kMax ? Pattern::kOrdinary : pattern));
+      // Opposite to the first in all but the last bit, here and there: what cancels must not
+      // matter.
+      sample.inputs.push_back(
+          make.floats(rows, width, pattern == Pattern::kMax ? Pattern::kOrdinary : pattern));
       for (int64_t i = 0; i < rows * width; i += 3) {
         const uint32_t bits = exact::floatBitsToUint(load_f32(sample.inputs[0].bytes, i));
-        store_f32(sample.inputs[1].bytes, i, exact::uintBitsToFloat((bits ^ 0x80000000u) ^ (i % 2)));
+        store_f32(sample.inputs[1].bytes, i,
+                  exact::uintBitsToFloat((bits ^ 0x80000000u) ^ (i % 2)));
       }
       sample.output = make.poison(DType::kF32, rows, width);
       list.push_back(std::move(sample));
     }
   }
-  OpSample overflow{.label = "overflow", .params = ParamBlock::of(AddParams{1, 33}), .non_finite = true};
+  OpSample overflow{
+      .label = "overflow", .params = ParamBlock::of(AddParams{1, 33}), .non_finite = true};
   overflow.inputs = {make.floats(1, 33), make.floats(1, 33)};
   for (SampleBuffer& input : overflow.inputs) store_f32(input.bytes, 32, 3e38f);
   overflow.output = make.poison(DType::kF32, 1, 33);
@@ -74,7 +81,8 @@ std::vector<OpSample> samples() {
 }  // namespace
 
 OpSpec add_spec() {
-  return {OpKind::kAdd, 2, StepBuffer::kNone, check, flops, variant, params, grid, reference, samples};
+  return {OpKind::kAdd, 2,    StepBuffer::kNone, check,  flops, variant,
+          params,       grid, reference,         samples};
 }
 
 }  // namespace shoal::compute

@@ -1,5 +1,5 @@
-// attention: each query row over the positions of its sequence up to its own, in chunks counted from
-// position 0 that are merged in ascending order, so that neither the step's size nor the batch
+// attention: each query row over the positions of its sequence up to its own, in chunks counted
+// from position 0 that are merged in ascending order, so that neither the step's size nor the batch
 // decides a bit.
 
 #include "compute/graph/limits.h"
@@ -16,25 +16,29 @@ Result<void> check(const Graph& graph, const Op& op) {
   const Value& keys = graph.values[op.inputs[1]];
   const Value& values = graph.values[op.inputs[2]];
   const Value& y = graph.values[op.output];
-  if (op.head_dim == 0 || op.head_dim > limits::kHeadDimMax || op.heads == 0 || op.heads > limits::kHeadsMax ||
-      op.kv_heads == 0 || op.heads % op.kv_heads != 0) {
+  if (op.head_dim == 0 || op.head_dim > limits::kHeadDimMax || op.heads == 0 ||
+      op.heads > limits::kHeadsMax || op.kv_heads == 0 || op.heads % op.kv_heads != 0) {
     return Error{ErrorCode::kCorrupt, "it has " + std::to_string(op.heads) + " heads of " +
                                           std::to_string(op.head_dim) + " for " +
                                           std::to_string(op.kv_heads) + " key heads"};
   }
   if (!is_rows(q, DType::kF32) || q.shape != Shape{kRows, int64_t{op.heads} * op.head_dim}) {
-    return shape_error("its query", q, "f32[rows, " + std::to_string(op.heads) + " heads of " +
-                                           std::to_string(op.head_dim) + "]");
+    return shape_error(
+        "its query", q,
+        "f32[rows, " + std::to_string(op.heads) + " heads of " + std::to_string(op.head_dim) + "]");
   }
   const Shape state_shape{kSequences, kContext, int64_t{op.kv_heads} * op.head_dim};
   if (keys.kind != ValueKind::kState || keys.shape != state_shape) {
-    return shape_error("its keys", keys, "a state of " + std::to_string(op.kv_heads) + " heads of " +
-                                             std::to_string(op.head_dim));
+    return shape_error(
+        "its keys", keys,
+        "a state of " + std::to_string(op.kv_heads) + " heads of " + std::to_string(op.head_dim));
   }
-  if (values.kind != ValueKind::kState || values.shape != state_shape || values.dtype != keys.dtype) {
+  if (values.kind != ValueKind::kState || values.shape != state_shape ||
+      values.dtype != keys.dtype) {
     return shape_error("its values", values, "a state like its keys");
   }
-  if (!is_rows(y, DType::kF32) || y.shape != q.shape) return shape_error("its output", y, describe(q));
+  if (!is_rows(y, DType::kF32) || y.shape != q.shape)
+    return shape_error("its output", y, describe(q));
   if (!(op.scale >= limits::kScaleMin && op.scale <= limits::kScaleMax)) {
     return Error{ErrorCode::kCorrupt, "its scale is not in 2^-50 .. 2^50"};
   }
@@ -49,8 +53,8 @@ int64_t flops(const Graph& graph, const Op& op, const Dims& dims) {
 DType variant(const Graph& graph, const Op& op) { return graph.values[op.inputs[1]].dtype; }
 
 ParamBlock params(const Graph&, const Op& op, const Dims& dims) {
-  return ParamBlock::of(AttentionParams{static_cast<uint>(dims.rows), op.heads, op.kv_heads, op.head_dim,
-                                        static_cast<uint>(dims.context), op.scale});
+  return ParamBlock::of(AttentionParams{static_cast<uint>(dims.rows), op.heads, op.kv_heads,
+                                        op.head_dim, static_cast<uint>(dims.context), op.scale});
 }
 
 Grid grid(const ParamBlock& block) {
@@ -97,7 +101,8 @@ Result<void> reference(DType variant, const ParamBlock& block, std::span<const B
         for (int64_t d = 0; d < dim; ++d) {
           float o_c = 0.0f;
           for (int64_t j = 0; j < count; ++j) {
-            const float product = weights[j] * exact_factor(load_element(variant, inputs[2], kv_first(begin + j) + d));
+            const float product = weights[j] * exact_factor(load_element(variant, inputs[2],
+                                                                         kv_first(begin + j) + d));
             o_c = o_c + product;
           }
           const float old_part = exact_flush(o[d] * a);
@@ -129,9 +134,14 @@ std::vector<OpSample> samples() {
   const auto add = [&](DType dtype, const Case& c) {
     const auto rows = static_cast<int>(c.info.size());
     const auto last = static_cast<int>(c.info.back().position);
-    std::string text = label({{"rows", rows}, {"heads", c.heads}, {"kv_heads", c.kv_heads},
-                              {"head_dim", c.head_dim}, {"position", last}}, c.q);
-    OpSample sample{.label = text + " x " + pattern_name(c.state), .variant = dtype,
+    std::string text = label({{"rows", rows},
+                              {"heads", c.heads},
+                              {"kv_heads", c.kv_heads},
+                              {"head_dim", c.head_dim},
+                              {"position", last}},
+                             c.q);
+    OpSample sample{.label = text + " x " + pattern_name(c.state),
+                    .variant = dtype,
                     .non_finite = c.non_finite};
     const float scale = c.head_dim == 64 ? 0.125f : 0.0912f;
     sample.params = ParamBlock::of(AttentionParams{uint(rows), uint(c.heads), uint(c.kv_heads),
@@ -168,7 +178,15 @@ std::vector<OpSample> samples() {
     add(dtype, {{{1, 70}, {1, 71}}, 2, 1, 64, 80, Pattern::kLarge, Pattern::kOrdinary});
     add(dtype, {{{1, 70}, {1, 71}}, 2, 1, 64, 80, Pattern::kOrdinary, Pattern::kTiny});
     add(dtype, {{{1, 70}, {1, 71}}, 2, 1, 64, 80, Pattern::kOrdinary, Pattern::kZero});
-    add(dtype, {{{1, 70}, {1, 71}}, 2, 1, 64, 80, Pattern::kMax, Pattern::kOrdinary, 1.0f, /*non_finite=*/true});
+    add(dtype, {{{1, 70}, {1, 71}},
+                2,
+                1,
+                64,
+                80,
+                Pattern::kMax,
+                Pattern::kOrdinary,
+                1.0f,
+                /*non_finite=*/true});
   }
   return list;
 }
@@ -176,7 +194,8 @@ std::vector<OpSample> samples() {
 }  // namespace
 
 OpSpec attention_spec() {
-  return {OpKind::kAttention, 3, StepBuffer::kRowInfo, check, flops, variant, params, grid, reference, samples};
+  return {OpKind::kAttention, 3,      StepBuffer::kRowInfo, check, flops, variant, params, grid,
+          reference,          samples};
 }
 
 }  // namespace shoal::compute

@@ -10,9 +10,11 @@ namespace {
 Result<void> check(const Graph& graph, const Op& op) {
   const Value& x = graph.values[op.inputs[0]];
   const Value& state = graph.values[op.inputs[1]];
-  if (!is_rows(x, DType::kF32) || x.shape[0] != kRows) return shape_error("its input", x, "f32[rows, width]");
+  if (!is_rows(x, DType::kF32) || x.shape[0] != kRows)
+    return shape_error("its input", x, "f32[rows, width]");
   if (state.kind != ValueKind::kState || state.shape != Shape{kSequences, kContext, x.shape[1]}) {
-    return shape_error("its state", state, "a state [sequences, context, " + std::to_string(x.shape[1]) + "]");
+    return shape_error("its state", state,
+                       "a state [sequences, context, " + std::to_string(x.shape[1]) + "]");
   }
   if (op.output != op.inputs[1]) return Error{ErrorCode::kCorrupt, "its output is not its state"};
   return {};
@@ -57,8 +59,8 @@ Result<void> reference(DType variant, const ParamBlock& block, std::span<const B
 std::vector<OpSample> samples() {
   std::vector<OpSample> list;
   SampleMaker make(9);
-  const auto add = [&](DType dtype, const std::vector<RowInfo>& info, int width, int context, Pattern pattern,
-                       bool non_finite = false) {
+  const auto add = [&](DType dtype, const std::vector<RowInfo>& info, int width, int context,
+                       Pattern pattern, bool non_finite = false) {
     const auto rows = static_cast<int>(info.size());
     OpSample sample{
         .label = label({{"rows", rows}, {"width", width}, {"context", context}}, pattern),
@@ -78,7 +80,8 @@ std::vector<OpSample> samples() {
   for (uint32_t i = 0; i < 17; ++i) seventeen.push_back({i % 2, 3 + i / 2});
   for (const DType dtype : {DType::kF32, DType::kF16}) {
     add(dtype, {{0, 0}}, 2, 1, Pattern::kOrdinary);
-    add(dtype, {{1, 8}, {0, 0}, {1, 2}}, 33, 9, Pattern::kOrdinary);  // Odd: a word holds halves of two rows.
+    add(dtype, {{1, 8}, {0, 0}, {1, 2}}, 33, 9,
+        Pattern::kOrdinary);  // Odd: a word holds halves of two rows.
     add(dtype, seventeen, 64, 40, Pattern::kOrdinary);
     add(dtype, {{1, 6}, {1, 7}, {1, 8}}, 48, 9, Pattern::kTiny);
     add(dtype, {{1, 6}, {0, 6}, {1, 0}}, 48, 9, Pattern::kZero);
@@ -91,7 +94,16 @@ std::vector<OpSample> samples() {
 }  // namespace
 
 OpSpec cache_append_spec() {
-  return {OpKind::kCacheAppend, 2, StepBuffer::kRowInfo, check, flops, variant, params, grid, reference, samples};
+  return {OpKind::kCacheAppend,
+          2,
+          StepBuffer::kRowInfo,
+          check,
+          flops,
+          variant,
+          params,
+          grid,
+          reference,
+          samples};
 }
 
 }  // namespace shoal::compute

@@ -1,6 +1,6 @@
 #pragma once
-// The order of every float sum: chunks of 256 from index 0, eight lanes in a chunk, a fixed tree over
-// the lanes, chunks in ascending order (shaders/exact_math.h).
+// The order of every float sum: chunks of 256 from index 0, eight lanes in a chunk, a fixed tree
+// over the lanes, chunks in ascending order (shaders/exact_math.h).
 
 #include <algorithm>
 #include <cstdint>

@@ -69,7 +69,8 @@ std::vector<OpSample> samples() {
     const int unit = static_cast<int>(block_elements(dtype));
     add(dtype, unit, 1, {0}, Pattern::kOrdinary);
     add(dtype, 96, 7, {6, 0, 6}, Pattern::kOrdinary);
-    add(dtype, 96 + unit, 40, {39, 3, 3, 0, 1, 2, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14}, Pattern::kTiny);
+    add(dtype, 96 + unit, 40, {39, 3, 3, 0, 1, 2, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14},
+        Pattern::kTiny);
     add(dtype, 64, 3, {1, 2, 0}, Pattern::kMax);
   }
   return list;
@@ -78,7 +79,8 @@ std::vector<OpSample> samples() {
 }  // namespace
 
 OpSpec embed_spec() {
-  return {OpKind::kEmbed, 2, StepBuffer::kNone, check, flops, variant, params, grid, reference, samples};
+  return {OpKind::kEmbed, 2,    StepBuffer::kNone, check,  flops, variant,
+          params,         grid, reference,         samples};
 }
 
 }  // namespace shoal::compute

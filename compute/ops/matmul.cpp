@@ -19,8 +19,9 @@ Result<void> check(const Graph& graph, const Op& op) {
   }
   const DType x_type = is_quantised(weight.dtype) ? DType::kQ8Rows : DType::kF32;
   if (!is_rows(x, x_type) || x.shape[1] != weight.shape[1]) {
-    return shape_error("its input", x, std::string(dtype_name(x_type)) + "[rows, " +
-                                           std::to_string(weight.shape[1]) + "]");
+    return shape_error(
+        "its input", x,
+        std::string(dtype_name(x_type)) + "[rows, " + std::to_string(weight.shape[1]) + "]");
   }
   if (!is_rows(y, DType::kF32) || y.shape != Shape{x.shape[0], weight.shape[0]}) {
     return shape_error("its output", y, "f32[rows, " + std::to_string(weight.shape[0]) + "]");
@@ -47,14 +48,16 @@ Grid grid(const ParamBlock& block) {
   return {p.rows, p.n};
 }
 
-float float_dot(DType dtype, ByteSpan x, int64_t x_first, ByteSpan weight, int64_t weight_first, int64_t k) {
+float float_dot(DType dtype, ByteSpan x, int64_t x_first, ByteSpan weight, int64_t weight_first,
+                int64_t k) {
   return chunked_sum(k, [&](int64_t i) {
     return exact::exact_factor(load_f32(x, x_first + i)) *
            exact::exact_factor(load_element(dtype, weight, weight_first + i));
   });
 }
 
-float quantised_dot(DType dtype, ByteSpan x, int64_t row, ByteSpan weight, int64_t column, int64_t k) {
+float quantised_dot(DType dtype, ByteSpan x, int64_t row, ByteSpan weight, int64_t column,
+                    int64_t k) {
   const std::byte* values = x.data() + row * (k / 32 * 36);
   float sum = 0.0f;
   for (int64_t begin = 0; begin < k; begin += SHOAL_SUM_CHUNK) {
@@ -66,7 +69,8 @@ float quantised_dot(DType dtype, ByteSpan x, int64_t row, ByteSpan weight, int64
       float scale;
       std::memcpy(&scale, values + k + b * 4, 4);
       int32_t integer_sum = 0;
-      for (int i = 0; i < 32; ++i) integer_sum += int32_t{w[i]} * static_cast<int8_t>(values[b * 32 + i]);
+      for (int i = 0; i < 32; ++i)
+        integer_sum += int32_t{w[i]} * static_cast<int8_t>(values[b * 32 + i]);
       const float product_scale = weight_scale * scale;
       const float product = static_cast<float>(integer_sum) * product_scale;
       chunk = chunk + product;
@@ -82,8 +86,9 @@ Result<void> reference(DType variant, const ParamBlock& block, std::span<const B
   for (int64_t row = 0; row < p.rows; ++row) {
     for (int64_t column = 0; column < p.n; ++column) {
       const float y = exact::exact_flush(
-          is_quantised(variant) ? quantised_dot(variant, inputs[0], row, inputs[1], column, p.k)
-                                : float_dot(variant, inputs[0], row * p.k, inputs[1], column * p.k, p.k));
+          is_quantised(variant)
+              ? quantised_dot(variant, inputs[0], row, inputs[1], column, p.k)
+              : float_dot(variant, inputs[0], row * p.k, inputs[1], column * p.k, p.k));
       const int64_t at = row * p.n_total + p.n_first + column;
       store_f32(output, at, y);
       if (!exact::exact_is_finite(y)) return non_finite(OpKind::kMatmul, at);
@@ -103,16 +108,21 @@ std::vector<OpSample> samples() {
   };
   const auto add = [&](DType dtype, const Case& c) {
     std::string text = label({{"rows", c.rows}, {"n", c.n}, {"k", c.k}}, c.x);
-    OpSample sample{.label = text + " x " + pattern_name(c.weight), .variant = dtype, .non_finite = c.non_finite};
+    OpSample sample{.label = text + " x " + pattern_name(c.weight),
+                    .variant = dtype,
+                    .non_finite = c.non_finite};
     const int n_total = c.n_first + c.n + c.n_after;
-    sample.params = ParamBlock::of(MatmulParams{uint(c.rows), uint(c.n), uint(c.k), uint(c.n_first), uint(n_total)});
-    sample.inputs = {is_quantised(dtype) ? make.q8_rows(c.rows, c.k, c.x) : make.floats(c.rows, c.k, c.x),
-                     make.weights(dtype, c.n, c.k, c.weight)};
+    sample.params = ParamBlock::of(
+        MatmulParams{uint(c.rows), uint(c.n), uint(c.k), uint(c.n_first), uint(n_total)});
+    sample.inputs = {
+        is_quantised(dtype) ? make.q8_rows(c.rows, c.k, c.x) : make.floats(c.rows, c.k, c.x),
+        make.weights(dtype, c.n, c.k, c.weight)};
     sample.output = make.poison(DType::kF32, c.rows, n_total);
     list.push_back(std::move(sample));
   };
   for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16}) {
-    for (const int k : {1, 2, 7, 8, 9, 31, 33, 255, 256, 257, 511, 512, 513, 1037}) add(dtype, {1, 3, k});
+    for (const int k : {1, 2, 7, 8, 9, 31, 33, 255, 256, 257, 511, 512, 513, 1037})
+      add(dtype, {1, 3, k});
     add(dtype, {3, 17, 172});
     add(dtype, {17, 65, 96});
     add(dtype, {33, 7, 300});
@@ -154,7 +164,8 @@ std::vector<OpSample> samples() {
 }  // namespace
 
 OpSpec matmul_spec() {
-  return {OpKind::kMatmul, 2, StepBuffer::kNone, check, flops, variant, params, grid, reference, samples};
+  return {OpKind::kMatmul, 2,    StepBuffer::kNone, check,  flops, variant,
+          params,          grid, reference,         samples};
 }
 
 }  // namespace shoal::compute

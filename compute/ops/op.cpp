@@ -27,15 +27,16 @@ Error shape_error(std::string_view what, const Value& value, std::string_view wa
 }
 
 bool is_rows(const Value& value, DType dtype) {
-  return (value.kind == ValueKind::kComputed || value.kind == ValueKind::kInput) && value.dtype == dtype &&
-         value.shape.size() == 2 && (value.shape[0] == kRows || value.shape[0] == kOutputs);
+  return (value.kind == ValueKind::kComputed || value.kind == ValueKind::kInput) &&
+         value.dtype == dtype && value.shape.size() == 2 &&
+         (value.shape[0] == kRows || value.shape[0] == kOutputs);
 }
 
 int64_t rows_of(const Value& value, const Dims& dims) { return bind(value.shape, dims)[0]; }
 
 Error non_finite(OpKind kind, int64_t element) {
-  return Error{ErrorCode::kNonFinite,
-               std::string(op_name(kind)) + ": element " + std::to_string(element) + " is not finite"};
+  return Error{ErrorCode::kNonFinite, std::string(op_name(kind)) + ": element " +
+                                          std::to_string(element) + " is not finite"};
 }
 
 Result<void> check_finite(OpKind kind, std::span<const std::byte> f32_output) {
@@ -56,7 +57,9 @@ void store_f32(std::span<std::byte> bytes, int64_t index, float value) {
   std::memcpy(bytes.data() + index * 4, &value, 4);
 }
 
-int32_t load_i32(ByteSpan bytes, int64_t index) { return load_le<int32_t>(bytes.data() + index * 4); }
+int32_t load_i32(ByteSpan bytes, int64_t index) {
+  return load_le<int32_t>(bytes.data() + index * 4);
+}
 
 RowInfo load_row_info(ByteSpan bytes, int64_t row) {
   return {load_le<uint32_t>(bytes.data() + row * 8), load_le<uint32_t>(bytes.data() + row * 8 + 4)};
@@ -80,8 +83,10 @@ float load_block(DType dtype, ByteSpan bytes, int64_t block, int8_t (&values)[32
 float load_element(DType dtype, ByteSpan bytes, int64_t index) {
   switch (dtype) {
     case DType::kF32: return load_f32(bytes, index);
-    case DType::kF16: return exact::exact_half_to_float(load_le<uint16_t>(bytes.data() + index * 2));
-    case DType::kBF16: return exact::exact_bfloat16_to_float(load_le<uint16_t>(bytes.data() + index * 2));
+    case DType::kF16:
+      return exact::exact_half_to_float(load_le<uint16_t>(bytes.data() + index * 2));
+    case DType::kBF16:
+      return exact::exact_bfloat16_to_float(load_le<uint16_t>(bytes.data() + index * 2));
     case DType::kQ8_0:
     case DType::kQ4_0: {
       int8_t values[32];

@@ -42,7 +42,8 @@ struct ParamBlock {
 // The buffer that a step provides beside an op's own inputs; it stands between them and the output.
 enum class StepBuffer : uint8_t { kNone, kRowInfo, kPicked };
 
-// Independent pieces of the op's work, which a plane may compute in any order: rows x columns of them.
+// Independent pieces of the op's work, which a plane may compute in any order: rows x columns of
+// them.
 struct Grid {
   int64_t rows = 0;
   int64_t columns = 0;
@@ -72,8 +73,8 @@ struct OpSpec {
   size_t inputs;  // How many an Op has.
   StepBuffer step_buffer = StepBuffer::kNone;
 
-  // The shape rule. The graph's values are well formed and the op's ids in range. The error says what
-  // is wrong without naming the op.
+  // The shape rule. The graph's values are well formed and the op's ids in range. The error says
+  // what is wrong without naming the op.
   Result<void> (*check)(const Graph& graph, const Op& op);
 
   // The rest may believe that check() passed.
@@ -82,10 +83,10 @@ struct OpSpec {
   ParamBlock (*params)(const Graph& graph, const Op& op, const Dims& dims);
   Grid (*grid)(const ParamBlock& params);
 
-  // The meaning. Slow on purpose: every kernel of every plane is measured against this loop. Buffers
-  // as in shaders/op_params.h, weights in the file's layout. Fails with kNonFinite only.
-  Result<void> (*reference)(DType variant, const ParamBlock& params, std::span<const ByteSpan> inputs,
-                            std::span<std::byte> output);
+  // The meaning. Slow on purpose: every kernel of every plane is measured against this loop.
+  // Buffers as in shaders/op_params.h, weights in the file's layout. Fails with kNonFinite only.
+  Result<void> (*reference)(DType variant, const ParamBlock& params,
+                            std::span<const ByteSpan> inputs, std::span<std::byte> output);
 
   std::vector<OpSample> (*samples)();
 };

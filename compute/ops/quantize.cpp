@@ -28,7 +28,8 @@ DType variant(const Graph&, const Op&) { return DType::kF32; }
 
 ParamBlock params(const Graph& graph, const Op& op, const Dims& dims) {
   const Value& y = graph.values[op.output];
-  return ParamBlock::of(QuantizeParams{static_cast<uint>(rows_of(y, dims)), static_cast<uint>(y.shape[1])});
+  return ParamBlock::of(
+      QuantizeParams{static_cast<uint>(rows_of(y, dims)), static_cast<uint>(y.shape[1])});
 }
 
 Grid grid(const ParamBlock& block) {
@@ -45,7 +46,8 @@ Result<void> reference(DType, const ParamBlock& block, std::span<const ByteSpan>
       const int64_t first = row * p.width + b * 32;
       uint32_t largest = 0;
       for (int64_t i = 0; i < 32; ++i) {
-        largest = std::max(largest, exact::floatBitsToUint(load_f32(inputs[0], first + i)) & 0x7FFFFFFFu);
+        largest =
+            std::max(largest, exact::floatBitsToUint(load_f32(inputs[0], first + i)) & 0x7FFFFFFFu);
       }
       if (largest > SHOAL_MAGNITUDE_BITS) return non_finite(OpKind::kQuantize, first);
       const float inverse = exact::exact_quant_inverse(largest);
@@ -71,8 +73,8 @@ std::vector<OpSample> samples() {
     sample.output = make.poison(DType::kQ8Rows, rows, width);
     list.push_back(std::move(sample));
   };
-  for (const Pattern pattern : {Pattern::kOrdinary, Pattern::kZero, Pattern::kHuge, Pattern::kLarge,
-                                Pattern::kTiny}) {
+  for (const Pattern pattern :
+       {Pattern::kOrdinary, Pattern::kZero, Pattern::kHuge, Pattern::kLarge, Pattern::kTiny}) {
     add(1, 32, pattern);
     add(3, 64, pattern);
     add(17, 288, pattern);
@@ -83,13 +85,15 @@ std::vector<OpSample> samples() {
   SampleBuffer x = make.floats(3, 128, Pattern::kZero);
   for (int b = 0; b < 5; ++b) {
     store_f32(x.bytes, b * 32 + b, exact::uintBitsToFloat(SHOAL_FACTOR_BITS - 2u + uint(b)));
-    store_f32(x.bytes, b * 32 + 30, exact::uintBitsToFloat(0x80000000u | (SHOAL_FACTOR_BITS - 3u + uint(b))));
+    store_f32(x.bytes, b * 32 + 30,
+              exact::uintBitsToFloat(0x80000000u | (SHOAL_FACTOR_BITS - 3u + uint(b))));
   }
   for (int b = 5; b < 7; ++b) {
     store_f32(x.bytes, b * 32 + 31, exact::uintBitsToFloat(SHOAL_MAGNITUDE_BITS - 6u + uint(b)));
   }
   for (int b = 7; b < 12; ++b) {
-    for (int i = 0; i < 32; ++i) store_f32(x.bytes, b * 32 + i, (float(i) - 15.5f) * (b % 2 == 0 ? 1.0f : 8.0f));
+    for (int i = 0; i < 32; ++i)
+      store_f32(x.bytes, b * 32 + i, (float(i) - 15.5f) * (b % 2 == 0 ? 1.0f : 8.0f));
     store_f32(x.bytes, b * 32 + 31, 127.0f);
   }
   sample.inputs = {std::move(x)};
@@ -101,7 +105,8 @@ std::vector<OpSample> samples() {
 }  // namespace
 
 OpSpec quantize_spec() {
-  return {OpKind::kQuantize, 1, StepBuffer::kNone, check, flops, variant, params, grid, reference, samples};
+  return {OpKind::kQuantize, 1,      StepBuffer::kNone, check, flops, variant, params, grid,
+          reference,         samples};
 }
 
 }  // namespace shoal::compute

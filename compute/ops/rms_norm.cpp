@@ -14,10 +14,12 @@ Result<void> check(const Graph& graph, const Op& op) {
   const Value& weight = graph.values[op.inputs[1]];
   const Value& y = graph.values[op.output];
   if (!is_rows(x, DType::kF32)) return shape_error("its input", x, "f32[rows, width]");
-  if (weight.kind != ValueKind::kWeight || weight.dtype != DType::kF32 || weight.shape != Shape{x.shape[1]}) {
+  if (weight.kind != ValueKind::kWeight || weight.dtype != DType::kF32 ||
+      weight.shape != Shape{x.shape[1]}) {
     return shape_error("its weight", weight, "a weight f32[" + std::to_string(x.shape[1]) + "]");
   }
-  if (!is_rows(y, DType::kF32) || y.shape != x.shape) return shape_error("its output", y, describe(x));
+  if (!is_rows(y, DType::kF32) || y.shape != x.shape)
+    return shape_error("its output", y, describe(x));
   const bool sane = op.epsilon == 0.0f ||
                     (op.epsilon >= limits::kEpsilonMin && op.epsilon <= limits::kEpsilonMax);
   if (!sane) return Error{ErrorCode::kCorrupt, "its epsilon is not 0 or 2^-100 .. 1"};
@@ -32,7 +34,8 @@ int64_t flops(const Graph& graph, const Op& op, const Dims& dims) {
 DType variant(const Graph&, const Op&) { return DType::kF32; }
 
 RmsNormParams make_params(int64_t rows, int64_t width, float epsilon) {
-  return {static_cast<uint>(rows), static_cast<uint>(width), epsilon, 1.0f / static_cast<float>(width)};
+  return {static_cast<uint>(rows), static_cast<uint>(width), epsilon,
+          1.0f / static_cast<float>(width)};
 }
 
 ParamBlock params(const Graph& graph, const Op& op, const Dims& dims) {
@@ -46,7 +49,9 @@ Result<void> reference(DType, const ParamBlock& block, std::span<const ByteSpan>
                        std::span<std::byte> output) {
   const auto p = block.as<RmsNormParams>();
   for (int64_t row = 0; row < p.rows; ++row) {
-    const auto x = [&](int64_t i) { return exact::exact_flush(load_f32(inputs[0], row * p.width + i)); };
+    const auto x = [&](int64_t i) {
+      return exact::exact_flush(load_f32(inputs[0], row * p.width + i));
+    };
     const float sum = chunked_sum(p.width, [&](int64_t i) {
       const float factor = exact::exact_factor(x(i));
       return factor * factor;
@@ -66,7 +71,8 @@ Result<void> reference(DType, const ParamBlock& block, std::span<const ByteSpan>
 std::vector<OpSample> samples() {
   std::vector<OpSample> list;
   SampleMaker make(5);
-  const auto add = [&](int rows, int width, float epsilon, Pattern pattern, bool non_finite = false) {
+  const auto add = [&](int rows, int width, float epsilon, Pattern pattern,
+                       bool non_finite = false) {
     OpSample sample{.label = label({{"rows", rows}, {"width", width}}, pattern),
                     .params = ParamBlock::of(make_params(rows, width, epsilon)),
                     .non_finite = non_finite};
@@ -98,7 +104,8 @@ std::vector<OpSample> samples() {
 }  // namespace
 
 OpSpec rms_norm_spec() {
-  return {OpKind::kRmsNorm, 2, StepBuffer::kNone, check, flops, variant, params, grid, reference, samples};
+  return {OpKind::kRmsNorm, 2,    StepBuffer::kNone, check,  flops, variant,
+          params,           grid, reference,         samples};
 }
 
 }  // namespace shoal::compute

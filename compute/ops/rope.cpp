@@ -13,18 +13,23 @@ Result<void> check(const Graph& graph, const Op& op) {
   const Value& x = graph.values[op.inputs[0]];
   const Value& table = graph.values[op.inputs[1]];
   const Value& y = graph.values[op.output];
-  if (op.head_dim == 0 || op.head_dim > limits::kHeadDimMax || op.heads == 0 || op.heads > limits::kHeadsMax) {
-    return Error{ErrorCode::kCorrupt, "it has " + std::to_string(op.heads) + " heads of " + std::to_string(op.head_dim)};
+  if (op.head_dim == 0 || op.head_dim > limits::kHeadDimMax || op.heads == 0 ||
+      op.heads > limits::kHeadsMax) {
+    return Error{ErrorCode::kCorrupt,
+                 "it has " + std::to_string(op.heads) + " heads of " + std::to_string(op.head_dim)};
   }
   if (!is_rows(x, DType::kF32) || x.shape[0] != kRows ||
       x.shape[1] != int64_t{op.heads} * op.head_dim) {
-    return shape_error("its input", x, "f32[rows, " + std::to_string(op.heads) + " heads of " +
-                                           std::to_string(op.head_dim) + "]");
+    return shape_error(
+        "its input", x,
+        "f32[rows, " + std::to_string(op.heads) + " heads of " + std::to_string(op.head_dim) + "]");
   }
   if (table.kind != ValueKind::kRopeTable || table.rope.rotary > op.head_dim) {
-    return shape_error("its table", table, "a rope table of at most " + std::to_string(op.head_dim));
+    return shape_error("its table", table,
+                       "a rope table of at most " + std::to_string(op.head_dim));
   }
-  if (!is_rows(y, DType::kF32) || y.shape != x.shape) return shape_error("its output", y, describe(x));
+  if (!is_rows(y, DType::kF32) || y.shape != x.shape)
+    return shape_error("its output", y, describe(x));
   return {};
 }
 
@@ -37,7 +42,8 @@ DType variant(const Graph&, const Op&) { return DType::kF32; }
 
 ParamBlock params(const Graph& graph, const Op& op, const Dims& dims) {
   return ParamBlock::of(RopeParams{static_cast<uint>(dims.rows), op.heads, op.head_dim,
-                                   graph.values[op.inputs[1]].rope.rotary, op.interleaved ? 1u : 0u});
+                                   graph.values[op.inputs[1]].rope.rotary,
+                                   op.interleaved ? 1u : 0u});
 }
 
 Grid grid(const ParamBlock& block) {
@@ -79,17 +85,23 @@ std::vector<OpSample> samples() {
                        bool interleaved, Pattern pattern, bool non_finite = false) {
     const auto rows = static_cast<int>(positions.size());
     constexpr int kTablePositions = 100;
-    OpSample sample{.label = label({{"rows", rows}, {"heads", heads}, {"head_dim", head_dim},
-                                    {"rotary", rotary}, {"interleaved", interleaved}}, pattern),
+    OpSample sample{.label = label({{"rows", rows},
+                                    {"heads", heads},
+                                    {"head_dim", head_dim},
+                                    {"rotary", rotary},
+                                    {"interleaved", interleaved}},
+                                   pattern),
                     .params = ParamBlock::of(RopeParams{uint(rows), uint(heads), uint(head_dim),
                                                         uint(rotary), interleaved ? 1u : 0u}),
                     .non_finite = non_finite};
     SampleBuffer table = make.floats(kTablePositions, rotary);
-    const std::vector<float> angles = make_rope_table({.rotary = uint32_t(rotary)}, kTablePositions);
+    const std::vector<float> angles =
+        make_rope_table({.rotary = uint32_t(rotary)}, kTablePositions);
     std::memcpy(table.bytes.data(), angles.data(), table.bytes.size());
     std::vector<RowInfo> info;
     for (const uint32_t position : positions) info.push_back({position % 2, position});
-    sample.inputs = {make.floats(rows, int64_t{heads} * head_dim, pattern), std::move(table), make.row_info(info)};
+    sample.inputs = {make.floats(rows, int64_t{heads} * head_dim, pattern), std::move(table),
+                     make.row_info(info)};
     sample.output = make.poison(DType::kF32, rows, int64_t{heads} * head_dim);
     list.push_back(std::move(sample));
   };
@@ -110,7 +122,8 @@ std::vector<OpSample> samples() {
 }  // namespace
 
 OpSpec rope_spec() {
-  return {OpKind::kRope, 2, StepBuffer::kRowInfo, check, flops, variant, params, grid, reference, samples};
+  return {OpKind::kRope, 2,      StepBuffer::kRowInfo, check, flops, variant, params, grid,
+          reference,     samples};
 }
 
 }  // namespace shoal::compute

@@ -68,7 +68,8 @@ Wide natural_log(double x) {
   const Wide z = divide(two_sum(m, -1.0), two_sum(m, 1.0));
   const Wide z2 = multiply(z, z);
   Wide sum;
-  for (int k = 45; k >= 1; k -= 2) sum = add(divide({1.0, 0.0}, {double(k), 0.0}), multiply(z2, sum));
+  for (int k = 45; k >= 1; k -= 2)
+    sum = add(divide({1.0, 0.0}, {double(k), 0.0}), multiply(z2, sum));
   return add(multiply({double(exponent), 0.0}, kLn2), multiply({2.0, 0.0}, multiply(z, sum)));
 }
 
@@ -80,14 +81,16 @@ Wide exponential(Wide x) {
   Wide sum{1.0, 0.0};
   for (int k = 14; k >= 1; --k) sum = add({1.0, 0.0}, divide(multiply(r, sum), {double(k), 0.0}));
   for (int i = 0; i < 9; ++i) sum = multiply(sum, sum);
-  const double scale = std::bit_cast<double>(static_cast<uint64_t>(1023 + static_cast<int64_t>(n)) << 52);
+  const double scale =
+      std::bit_cast<double>(static_cast<uint64_t>(1023 + static_cast<int64_t>(n)) << 52);
   return {sum.high * scale, sum.low * scale};
 }
 
 // theta^(-2 pair / rotary) / linear_factor.
 Wide frequency(const RopeSpec& spec, uint32_t pair) {
   const Wide exponent = divide({-2.0 * pair, 0.0}, {double(spec.rotary), 0.0});
-  const Wide power = pair == 0 ? Wide{1.0, 0.0} : exponential(multiply(exponent, natural_log(spec.theta)));
+  const Wide power =
+      pair == 0 ? Wide{1.0, 0.0} : exponential(multiply(exponent, natural_log(spec.theta)));
   return divide(power, {spec.linear_factor, 0.0});
 }
 
@@ -129,7 +132,8 @@ CosSin rope_angle(const RopeSpec& spec, int64_t position, uint32_t pair) {
 std::vector<float> make_rope_table(const RopeSpec& spec, int64_t context) {
   const int64_t half = spec.rotary / 2;
   std::vector<Wide> frequencies;
-  for (int64_t i = 0; i < half; ++i) frequencies.push_back(frequency(spec, static_cast<uint32_t>(i)));
+  for (int64_t i = 0; i < half; ++i)
+    frequencies.push_back(frequency(spec, static_cast<uint32_t>(i)));
   std::vector<float> table;
   table.reserve(static_cast<size_t>(context * half * 2));
   for (int64_t position = 0; position < context; ++position) {

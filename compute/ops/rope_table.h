@@ -1,6 +1,7 @@
 #pragma once
 // The angles of rope as data: cos and sin for each position and pair, computed on the host by
-// additions, multiplications and divisions of doubles alone, so that every machine makes the same table.
+// additions, multiplications and divisions of doubles alone, so that every machine makes the same
+// table.
 
 #include <cstdint>
 #include <vector>

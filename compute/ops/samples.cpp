@@ -65,7 +65,9 @@ namespace {
 SampleBuffer make_buffer(DType dtype, int64_t rows, int64_t columns) {
   const Result<int64_t> size = byte_size(dtype, {rows, columns});
   SHOAL_CHECK(size.ok());
-  return {.dtype = dtype, .rows = rows, .columns = columns,
+  return {.dtype = dtype,
+          .rows = rows,
+          .columns = columns,
           .bytes = ByteVector(static_cast<size_t>(size.value()))};
 }
 
@@ -92,7 +94,8 @@ SampleBuffer SampleMaker::weights(DType dtype, int64_t rows, int64_t columns, Pa
     for (int64_t i = 0; i < rows * columns; ++i) {
       // Any finite half, subnormals included, when the pattern is not ordinary.
       const uint32_t any = next() & 0xFBFFu;
-      store_u16(buffer, i, pattern == Pattern::kOrdinary ? exact::exact_float_to_half(ordinary()) : any);
+      store_u16(buffer, i,
+                pattern == Pattern::kOrdinary ? exact::exact_float_to_half(ordinary()) : any);
     }
   } else if (dtype == DType::kBF16) {
     for (int64_t i = 0; i < rows * columns; ++i) {
@@ -109,7 +112,8 @@ SampleBuffer SampleMaker::weights(DType dtype, int64_t rows, int64_t columns, Pa
       store_le<uint16_t>(at, static_cast<uint16_t>(scale));
       for (int64_t i = 2; i < block_bytes; ++i) at[i] = static_cast<std::byte>(next());
       // -128 everywhere, or -8.
-      if (pattern == Pattern::kMax) std::fill(at + 2, at + block_bytes, std::byte(dtype == DType::kQ8_0 ? 0x80 : 0));
+      if (pattern == Pattern::kMax)
+        std::fill(at + 2, at + block_bytes, std::byte(dtype == DType::kQ8_0 ? 0x80 : 0));
     }
   }
   return buffer;

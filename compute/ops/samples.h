@@ -11,12 +11,12 @@ namespace shoal::compute {
 
 // What values a float buffer holds.
 enum class Pattern {
-  kOrdinary,   // About -2 .. 2, some thousandths, some zeros.
+  kOrdinary,  // About -2 .. 2, some thousandths, some zeros.
   kZero,
-  kHuge,       // Ordinary, and one value of 1e20.
-  kLarge,      // All of magnitude 2^98 or so, either sign.
-  kTiny,       // Subnormals, and both sides of 2^-50 and 2^-100.
-  kMax,        // The largest finite f32, either sign.
+  kHuge,   // Ordinary, and one value of 1e20.
+  kLarge,  // All of magnitude 2^98 or so, either sign.
+  kTiny,   // Subnormals, and both sides of 2^-50 and 2^-100.
+  kMax,    // The largest finite f32, either sign.
 };
 
 constexpr Pattern kPatterns[] = {Pattern::kOrdinary, Pattern::kZero, Pattern::kHuge,
@@ -32,8 +32,10 @@ class SampleMaker {
   float value(Pattern pattern);
 
   SampleBuffer floats(int64_t rows, int64_t columns, Pattern pattern = Pattern::kOrdinary);
-  SampleBuffer weights(DType dtype, int64_t rows, int64_t columns, Pattern pattern = Pattern::kOrdinary);
-  SampleBuffer states(DType dtype, int64_t rows, int64_t columns, Pattern pattern = Pattern::kOrdinary);
+  SampleBuffer weights(DType dtype, int64_t rows, int64_t columns,
+                       Pattern pattern = Pattern::kOrdinary);
+  SampleBuffer states(DType dtype, int64_t rows, int64_t columns,
+                      Pattern pattern = Pattern::kOrdinary);
   SampleBuffer q8_rows(int64_t rows, int64_t columns, Pattern pattern = Pattern::kOrdinary);
   SampleBuffer integers(const std::vector<int32_t>& values);
   SampleBuffer row_info(const std::vector<RowInfo>& rows);

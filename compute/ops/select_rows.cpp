@@ -10,7 +10,8 @@ namespace {
 Result<void> check(const Graph& graph, const Op& op) {
   const Value& x = graph.values[op.inputs[0]];
   const Value& y = graph.values[op.output];
-  if (!is_rows(x, DType::kF32) || x.shape[0] != kRows) return shape_error("its input", x, "f32[rows, width]");
+  if (!is_rows(x, DType::kF32) || x.shape[0] != kRows)
+    return shape_error("its input", x, "f32[rows, width]");
   if (!is_rows(y, DType::kF32) || y.shape != Shape{kOutputs, x.shape[1]}) {
     return shape_error("its output", y, "f32[outputs, " + std::to_string(x.shape[1]) + "]");
   }
@@ -38,7 +39,8 @@ Result<void> reference(DType, const ParamBlock& block, std::span<const ByteSpan>
   for (int64_t row = 0; row < p.rows; ++row) {
     const int64_t from = load_i32(inputs[1], row);
     for (int64_t i = 0; i < p.width; ++i) {
-      store_f32(output, row * p.width + i, exact::exact_flush(load_f32(inputs[0], from * p.width + i)));
+      store_f32(output, row * p.width + i,
+                exact::exact_flush(load_f32(inputs[0], from * p.width + i)));
     }
   }
   return check_finite(OpKind::kSelectRows, output);
@@ -47,10 +49,12 @@ Result<void> reference(DType, const ParamBlock& block, std::span<const ByteSpan>
 std::vector<OpSample> samples() {
   std::vector<OpSample> list;
   SampleMaker make(3);
-  const auto add = [&](int rows_in, int width, const std::vector<int32_t>& picked, Pattern pattern) {
+  const auto add = [&](int rows_in, int width, const std::vector<int32_t>& picked,
+                       Pattern pattern) {
     const auto rows = static_cast<int>(picked.size());
-    OpSample sample{.label = label({{"rows", rows}, {"width", width}, {"of", rows_in}}, pattern),
-                    .params = ParamBlock::of(SelectRowsParams{uint(rows), uint(width), uint(rows_in)})};
+    OpSample sample{
+        .label = label({{"rows", rows}, {"width", width}, {"of", rows_in}}, pattern),
+        .params = ParamBlock::of(SelectRowsParams{uint(rows), uint(width), uint(rows_in)})};
     sample.inputs = {make.floats(rows_in, width, pattern), make.integers(picked)};
     sample.output = make.poison(DType::kF32, rows, width);
     list.push_back(std::move(sample));
@@ -65,7 +69,8 @@ std::vector<OpSample> samples() {
 }  // namespace
 
 OpSpec select_rows_spec() {
-  return {OpKind::kSelectRows, 1, StepBuffer::kPicked, check, flops, variant, params, grid, reference, samples};
+  return {OpKind::kSelectRows, 1,      StepBuffer::kPicked, check, flops, variant, params, grid,
+          reference,           samples};
 }
 
 }  // namespace shoal::compute

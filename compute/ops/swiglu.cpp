@@ -12,8 +12,10 @@ Result<void> check(const Graph& graph, const Op& op) {
   const Value& up = graph.values[op.inputs[1]];
   const Value& y = graph.values[op.output];
   if (!is_rows(gate, DType::kF32)) return shape_error("its gate", gate, "f32[rows, width]");
-  if (!is_rows(up, DType::kF32) || up.shape != gate.shape) return shape_error("its up", up, describe(gate));
-  if (!is_rows(y, DType::kF32) || y.shape != gate.shape) return shape_error("its output", y, describe(gate));
+  if (!is_rows(up, DType::kF32) || up.shape != gate.shape)
+    return shape_error("its up", up, describe(gate));
+  if (!is_rows(y, DType::kF32) || y.shape != gate.shape)
+    return shape_error("its output", y, describe(gate));
   return {};
 }
 
@@ -26,7 +28,8 @@ DType variant(const Graph&, const Op&) { return DType::kF32; }
 
 ParamBlock params(const Graph& graph, const Op& op, const Dims& dims) {
   const Value& y = graph.values[op.output];
-  return ParamBlock::of(SwigluParams{static_cast<uint>(rows_of(y, dims)), static_cast<uint>(y.shape[1])});
+  return ParamBlock::of(
+      SwigluParams{static_cast<uint>(rows_of(y, dims)), static_cast<uint>(y.shape[1])});
 }
 
 Grid grid(const ParamBlock& block) {
@@ -54,7 +57,8 @@ std::vector<OpSample> samples() {
                       .params = ParamBlock::of(SwigluParams{uint(rows), uint(width)})};
       sample.inputs.push_back(make.floats(rows, width, pattern));
       sample.inputs.push_back(make.floats(
-          rows, width, pattern == Pattern::kTiny || pattern == Pattern::kZero ? pattern : Pattern::kOrdinary));
+          rows, width,
+          pattern == Pattern::kTiny || pattern == Pattern::kZero ? pattern : Pattern::kOrdinary));
       if (pattern == Pattern::kOrdinary) {  // All of exp's range, both signs.
         for (int64_t i = 0; i < rows * width; ++i) {
           store_f32(sample.inputs[0].bytes, i, load_f32(sample.inputs[0].bytes, i) * 45.0f);
@@ -69,7 +73,8 @@ std::vector<OpSample> samples() {
       list.push_back(std::move(sample));
     }
   }
-  OpSample overflow{.label = "overflow", .params = ParamBlock::of(SwigluParams{1, 33}), .non_finite = true};
+  OpSample overflow{
+      .label = "overflow", .params = ParamBlock::of(SwigluParams{1, 33}), .non_finite = true};
   overflow.inputs = {make.floats(1, 33), make.floats(1, 33)};
   for (SampleBuffer& input : overflow.inputs) store_f32(input.bytes, 32, 1e20f);
   overflow.output = make.poison(DType::kF32, 1, 33);
@@ -80,7 +85,8 @@ std::vector<OpSample> samples() {
 }  // namespace
 
 OpSpec swiglu_spec() {
-  return {OpKind::kSwiglu, 2, StepBuffer::kNone, check, flops, variant, params, grid, reference, samples};
+  return {OpKind::kSwiglu, 2,    StepBuffer::kNone, check,  flops, variant,
+          params,          grid, reference,         samples};
 }
 
 }  // namespace shoal::compute

@@ -1,4 +1,5 @@
-// verify(), cost() and decode() of graph.h: what a graph from a stranger must keep, and what it costs.
+// verify(), cost() and decode() of graph.h: what a graph from a stranger must keep, and what it
+// costs.
 
 #include <bit>
 #include <set>
@@ -31,7 +32,9 @@ Result<void> check_name(const std::string& name) {
   return {};
 }
 
-bool is_known_dtype(DType dtype) { return static_cast<uint8_t>(dtype) <= static_cast<uint8_t>(DType::kQ8Rows); }
+bool is_known_dtype(DType dtype) {
+  return static_cast<uint8_t>(dtype) <= static_cast<uint8_t>(DType::kQ8Rows);
+}
 
 // Every dimension is within its limit or one of the symbols.
 Result<void> check_dims(const Value& value) {
@@ -69,7 +72,8 @@ Result<void> check_value(const Value& value, int64_t& weight_bytes) {
       const bool tokens = value.dtype == DType::kI32 && value.shape == Shape{kRows};
       const bool hidden = value.dtype == DType::kF32 && value.shape.size() == 2 &&
                           value.shape[0] == kRows && value.shape[1] > 0;
-      if (!tokens && !hidden) return shape_error("the input", value, "i32[rows] or f32[rows, width]");
+      if (!tokens && !hidden)
+        return shape_error("the input", value, "i32[rows] or f32[rows, width]");
       return {};
     }
     case ValueKind::kWeight: {
@@ -99,13 +103,15 @@ Result<void> check_value(const Value& value, int64_t& weight_bytes) {
       if (!(rope.theta >= limits::kThetaMin && rope.theta <= limits::kThetaMax)) {
         return corrupt("its theta is out of range");
       }
-      if (!(rope.linear_factor >= limits::kLinearFactorMin && rope.linear_factor <= limits::kLinearFactorMax)) {
+      if (!(rope.linear_factor >= limits::kLinearFactorMin &&
+            rope.linear_factor <= limits::kLinearFactorMax)) {
         return corrupt("its linear factor is out of range");
       }
       return {};
     }
     case ValueKind::kComputed: {
-      const bool rows = value.shape.size() == 2 && (value.shape[0] == kRows || value.shape[0] == kOutputs) &&
+      const bool rows = value.shape.size() == 2 &&
+                        (value.shape[0] == kRows || value.shape[0] == kOutputs) &&
                         value.shape[1] > 0;
       if (!rows || (value.dtype != DType::kF32 && value.dtype != DType::kQ8Rows)) {
         return shape_error("it", value, "f32 or q8_rows[rows or outputs, width]");
@@ -120,11 +126,13 @@ Result<void> check_value(const Value& value, int64_t& weight_bytes) {
 
 Result<void> verify(const Graph& graph) {
   if (graph.numerics_version != SHOAL_NUMERICS_VERSION) {
-    return Error{ErrorCode::kUnsupported,
-                 "graph: numerics version " + std::to_string(graph.numerics_version) + " is not known here"};
+    return Error{
+        ErrorCode::kUnsupported,
+        "graph: numerics version " + std::to_string(graph.numerics_version) + " is not known here"};
   }
   const size_t count = graph.values.size();
-  if (count == 0 || count > limits::kValuesMax) return corrupt("graph: it has " + std::to_string(count) + " values");
+  if (count == 0 || count > limits::kValuesMax)
+    return corrupt("graph: it has " + std::to_string(count) + " values");
   if (graph.ops.empty() || graph.ops.size() > limits::kOpsMax) {
     return corrupt("graph: it has " + std::to_string(graph.ops.size()) + " ops");
   }
@@ -165,9 +173,11 @@ Result<void> verify(const Graph& graph) {
     for (const ValueId input : op.inputs) {
       if (input >= count) return corrupt(op_label(graph, index) + ": an input is out of range");
       if (graph.values[input].kind == ValueKind::kComputed && !made[input]) {
-        return corrupt(op_label(graph, index) + ": " + value_label(graph, input) + " is used before it is made");
+        return corrupt(op_label(graph, index) + ": " + value_label(graph, input) +
+                       " is used before it is made");
       }
-      if (op.kind == OpKind::kAttention && graph.values[input].kind == ValueKind::kState && !appended[input]) {
+      if (op.kind == OpKind::kAttention && graph.values[input].kind == ValueKind::kState &&
+          !appended[input]) {
         return corrupt(op_label(graph, index) + ": " + value_label(graph, input) +
                        " is read before anything is appended");
       }
@@ -176,15 +186,18 @@ Result<void> verify(const Graph& graph) {
     if (op.output >= count) return corrupt(op_label(graph, index) + ": its output is out of range");
     if (op.kind == OpKind::kCacheAppend) {
       if (appended[op.output]) {
-        return corrupt(op_label(graph, index) + ": " + value_label(graph, op.output) + " is appended to twice");
+        return corrupt(op_label(graph, index) + ": " + value_label(graph, op.output) +
+                       " is appended to twice");
       }
       appended[op.output] = true;
     } else {
       if (graph.values[op.output].kind != ValueKind::kComputed) {
-        return corrupt(op_label(graph, index) + ": " + value_label(graph, op.output) + " can not be an output");
+        return corrupt(op_label(graph, index) + ": " + value_label(graph, op.output) +
+                       " can not be an output");
       }
       if (made[op.output]) {
-        return corrupt(op_label(graph, index) + ": " + value_label(graph, op.output) + " is made twice");
+        return corrupt(op_label(graph, index) + ": " + value_label(graph, op.output) +
+                       " is made twice");
       }
       made[op.output] = true;
     }
@@ -201,14 +214,16 @@ Result<void> verify(const Graph& graph) {
 }
 
 Result<GraphCost> cost(const Graph& graph, const Dims& dims) {
-  if (dims.rows < 0 || dims.rows > limits::kRowsMax || dims.outputs < 0 || dims.outputs > limits::kRowsMax ||
-      dims.context < 1 || dims.context > limits::kContextMax || dims.sequences < 1 ||
-      dims.sequences > limits::kSequencesMax) {
+  if (dims.rows < 0 || dims.rows > limits::kRowsMax || dims.outputs < 0 ||
+      dims.outputs > limits::kRowsMax || dims.context < 1 || dims.context > limits::kContextMax ||
+      dims.sequences < 1 || dims.sequences > limits::kSequencesMax) {
     return Error{ErrorCode::kInvalid, "cost: rows, outputs, context or sequences are out of range"};
   }
   GraphCost total;
   bool fits = true;
-  const auto add = [&](int64_t& sum, int64_t more) { fits = fits && !__builtin_add_overflow(sum, more, &sum); };
+  const auto add = [&](int64_t& sum, int64_t more) {
+    fits = fits && !__builtin_add_overflow(sum, more, &sum);
+  };
   for (ValueId id = 0; id < graph.values.size(); ++id) {
     const Value& value = graph.values[id];
     const Shape shape = bind(value.shape, dims);

@@ -59,18 +59,21 @@ Result<StepRequest> read_step(rpc::StepInput::Reader input, const compute::Stage
   const size_t rows = positions.size();
   SHOAL_TRY(between("step.positions", rows, 1, static_cast<uint64_t>(options.rows_max)));
   if (sequences.size() != rows) {
-    return refuse("step.sequences has " + std::to_string(sequences.size()) + " rows, step.positions " +
-                  std::to_string(rows));
+    return refuse("step.sequences has " + std::to_string(sequences.size()) +
+                  " rows, step.positions " + std::to_string(rows));
   }
   request.rows.reserve(rows);
   for (unsigned row = 0; row < rows; ++row) {
-    SHOAL_TRY(between("step.sequences[]", sequences[row], 0, static_cast<uint64_t>(options.sequences) - 1));
-    SHOAL_TRY(between("step.positions[]", positions[row], 0, static_cast<uint64_t>(options.context) - 1));
+    SHOAL_TRY(between("step.sequences[]", sequences[row], 0,
+                      static_cast<uint64_t>(options.sequences) - 1));
+    SHOAL_TRY(
+        between("step.positions[]", positions[row], 0, static_cast<uint64_t>(options.context) - 1));
     request.rows.push_back({sequences[row], positions[row]});
   }
 
   if (shape.begins_with_tokens) {
-    if (!input.isTokens()) return refuse("step.tokens is missing: the stage begins with the embedding");
+    if (!input.isTokens())
+      return refuse("step.tokens is missing: the stage begins with the embedding");
     const auto tokens = input.getTokens();
     if (tokens.size() != rows) {
       return refuse("step.tokens has " + std::to_string(tokens.size()) + " rows, step.positions " +
@@ -78,7 +81,8 @@ Result<StepRequest> read_step(rpc::StepInput::Reader input, const compute::Stage
     }
     request.tokens = values_of(tokens);
   } else {
-    if (!input.isHidden()) return refuse("step.hidden is missing: the stage does not begin with the embedding");
+    if (!input.isHidden())
+      return refuse("step.hidden is missing: the stage does not begin with the embedding");
     const auto hidden = input.getHidden();
     const size_t expected = rows * static_cast<size_t>(shape.width) * sizeof(float);
     if (hidden.size() != expected || expected > limits::kHiddenBytesMax) {

@@ -96,7 +96,8 @@ class ComputeThread {
 
 struct Done {};  // Result of a job that answers nothing.
 
-// Hands the world's errors to the peer. A lost device takes this process down: its successor opens it anew.
+// Hands the world's errors to the peer. A lost device takes this process down: its successor opens
+// it anew.
 template <class T>
 T or_throw(Result<T> result) {
   if (result.ok()) return std::move(result).value();
@@ -138,8 +139,9 @@ Result<StepResult> run_step(compute::Stage& stage, const StepRequest& request) {
   } else {
     result.hidden = std::move(output);
   }
-  result.micros = static_cast<uint64_t>(
-      std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - start).count());
+  result.micros = static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(
+                                            std::chrono::steady_clock::now() - start)
+                                            .count());
   return result;
 }
 
@@ -155,7 +157,8 @@ class StageServer final : public rpc::Stage::Server {
 
   kj::Promise<void> step(StepContext context) override {
     context.allowCancellation();
-    StepRequest request = or_throw(read_step(context.getParams().getInput(), stage_.shape, options_));
+    StepRequest request =
+        or_throw(read_step(context.getParams().getInput(), stage_.shape, options_));
     context.releaseParams();
     return compute_
         .run<StepResult>([number = number_, request = std::move(request)](Room& room) {
@@ -178,8 +181,10 @@ class StageServer final : public rpc::Stage::Server {
 
  private:
   void answer(const StepResult& result, StepContext& context) {
-    const size_t bytes = result.hidden.size() * sizeof(float) + result.tokens.size() * sizeof(int32_t);
-    auto output = context.getResults(capnp::MessageSize{bytes / sizeof(capnp::word) + 32, 0}).initOutput();
+    const size_t bytes =
+        result.hidden.size() * sizeof(float) + result.tokens.size() * sizeof(int32_t);
+    auto output =
+        context.getResults(capnp::MessageSize{bytes / sizeof(capnp::word) + 32, 0}).initOutput();
     output.setComputeMicros(result.micros);
     if (stage_.shape.ends_with_logits) {
       auto tokens = output.initTokens(static_cast<uint32_t>(result.tokens.size()));
@@ -195,8 +200,8 @@ class StageServer final : public rpc::Stage::Server {
   compute::StageOptions options_;
 };
 
-// Takes ciphertext. Unsealing is done on the loop's thread, a chunk at a time: 1 MiB takes about 3 ms, and
-// the compute thread has a session's steps to do.
+// Takes ciphertext. Unsealing is done on the loop's thread, a chunk at a time: 1 MiB takes about 3
+// ms, and the compute thread has a session's steps to do.
 class StageLoaderServer final : public rpc::StageLoader::Server {
  public:
   struct Sealed {
@@ -217,8 +222,9 @@ class StageLoaderServer final : public rpc::StageLoader::Server {
     const uint32_t expected = static_cast<uint32_t>(plain_.size());
     if (params.getShard() != expected || expected == sealed_.size()) {
       rpc::throw_error({ErrorCode::kInvalid, "shard " + std::to_string(params.getShard()) +
-                                                 " is out of order: shard " + std::to_string(expected) +
-                                                 " of " + std::to_string(sealed_.size()) + " is due"});
+                                                 " is out of order: shard " +
+                                                 std::to_string(expected) + " of " +
+                                                 std::to_string(sealed_.size()) + " is due"});
     }
     const Sealed& sealed = sealed_[expected];
     if (!opener_) opener_.emplace(sealed.key, sealed.digest, sealed.bytes);
@@ -235,13 +241,14 @@ class StageLoaderServer final : public rpc::StageLoader::Server {
     if (finished_) rpc::throw_error({ErrorCode::kInvalid, "the loader is finished already"});
     if (plain_.size() != sealed_.size()) {
       rpc::throw_error({ErrorCode::kInvalid, "only " + std::to_string(plain_.size()) + " of " +
-                                                 std::to_string(sealed_.size()) + " shards are whole"});
+                                                 std::to_string(sealed_.size()) +
+                                                 " shards are whole"});
     }
     finished_ = true;
     sealed_.clear();  // The keys have done their work.
     return compute_
-        .run<OpenedStage>([number = number_, plain = std::move(plain_), options = options_](
-                              Room& room) mutable -> Result<OpenedStage> {
+        .run<OpenedStage>([number = number_, plain = std::move(plain_),
+                           options = options_](Room& room) mutable -> Result<OpenedStage> {
           std::vector<compute::Fragment> fragments;
           for (const compute::PlainShard& shard : plain) fragments.push_back(shard.fragment());
           Result<std::unique_ptr<compute::Stage>> stage =
@@ -328,7 +335,8 @@ class WorkerServer final : public rpc::Worker::Server {
     context.allowCancellation();
     return ready_.addBranch()
         .then([this] {
-          return compute_.run<compute::BenchReport>([](Room& room) { return compute::bench(*room.device); });
+          return compute_.run<compute::BenchReport>(
+              [](Room& room) { return compute::bench(*room.device); });
         })
         .then([context](Result<compute::BenchReport> result) mutable {
           const compute::BenchReport report = or_throw(std::move(result));
@@ -345,8 +353,8 @@ class WorkerServer final : public rpc::Worker::Server {
   kj::Promise<void> ping(PingContext) override { return kj::READY_NOW; }
 
  private:
-  // The device first, because drivers need more than a worker may have afterwards; then the sandbox, on
-  // all threads, before any shard or step can come.
+  // The device first, because drivers need more than a worker may have afterwards; then the
+  // sandbox, on all threads, before any shard or step can come.
   kj::Promise<void> open_device(const WorkerOptions& options) {
     return compute_
         .run<compute::DeviceInfo>([options](Room& room) -> Result<compute::DeviceInfo> {
@@ -370,7 +378,8 @@ class WorkerServer final : public rpc::Worker::Server {
     const uint64_t bytes = shard.getSealedBytes();
     if (bytes == 0 || bytes > limits::kShardBytesMax) {
       return Error{ErrorCode::kInvalid, "shard.sealedBytes is " + std::to_string(bytes) +
-                                            ", not within 1 to " + std::to_string(limits::kShardBytesMax)};
+                                            ", not within 1 to " +
+                                            std::to_string(limits::kShardBytesMax)};
     }
     Result<SecretBytes> key = open_sealed(keys_, rpc::bytes_of(shard.getSealedKey()));
     if (!key.ok() || key.value().size() != kKeyBytes) {
@@ -386,9 +395,9 @@ class WorkerServer final : public rpc::Worker::Server {
     for (const StageLoaderServer::Sealed& shard : sealed) need += static_cast<int64_t>(shard.bytes);
     const Result<MemoryInfo> memory = memory_info();
     if (!memory.ok() || need <= memory.value().available.count) return {};
-    return Error{ErrorCode::kNoSpace, "the stage's shards take " + std::to_string(need) + " bytes and " +
-                                          std::to_string(memory.value().available.count) +
-                                          " bytes of memory are free"};
+    return Error{ErrorCode::kNoSpace,
+                 "the stage's shards take " + std::to_string(need) + " bytes and " +
+                     std::to_string(memory.value().available.count) + " bytes of memory are free"};
   }
 
   ComputeThread& compute_;

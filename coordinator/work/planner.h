@@ -53,9 +53,9 @@ double stage_seconds(std::span<const FragmentCost> fragments, const PlanDevice& 
 
 // One device if the model fits one, the fastest such. Else the split with the shortest time for one
 // token; among those with nearly the same, the evenest; when several stages were asked for,
-// evenness counts for more than time. No device has two stages, except that in an anchored session a
-// single trusted device may hold both ends. kInvalid when the request makes no sense, kUnavailable
-// with one sentence for a person when the devices cannot do it.
+// evenness counts for more than time. No device has two stages, except that in an anchored session
+// a single trusted device may hold both ends. kInvalid when the request makes no sense,
+// kUnavailable with one sentence for a person when the devices cannot do it.
 Result<Plan> plan_session(const PlanRequest& request, std::span<const PlanDevice> devices);
 
 // How long a plan takes for one token: what plan_session makes small. For tests and for people.

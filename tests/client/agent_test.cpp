@@ -1,6 +1,7 @@
-// Goal: the whole client, from a lease to a stage that steps: shards are fetched once, go on after a loss and
-// are fetched anew when damaged; a stage ends with its worker, its silence or its owner, and says so. Method: a
-// fake coordinator over real TLS, real processes of fake_worker, a real cache on disk.
+// Goal: the whole client, from a lease to a stage that steps: shards are fetched once, go on after
+// a loss and are fetched anew when damaged; a stage ends with its worker, its silence or its owner,
+// and says so. Method: a fake coordinator over real TLS, real processes of fake_worker, a real
+// cache on disk.
 
 #include <capnp/message.h>
 
@@ -20,8 +21,13 @@ namespace {
 
 // One client with its folder, and the coordinator that it is attached to.
 struct World {
-  explicit World(kj::AsyncIoContext& io, const char* mode = "good", Bytes cache_max = Bytes{64 << 20})
-      : io(io), coordinator(io), loop{io, io.provider->getTimer()}, mode(mode), cache_max(cache_max) {
+  explicit World(kj::AsyncIoContext& io, const char* mode = "good",
+                 Bytes cache_max = Bytes{64 << 20})
+      : io(io),
+        coordinator(io),
+        loop{io, io.provider->getTimer()},
+        mode(mode),
+        cache_max(cache_max) {
     coordinator.knows_everyone = true;
     coordinator.listen();
   }
@@ -34,7 +40,8 @@ struct World {
     options.urls = {rpc::format_attach_url(coordinator.url())};
     options.worker_program = FAKE_WORKER;
     options.worker_arguments = {mode};
-    agent = std::make_unique<Agent>(loop, clock, random, identity, *state, *cache, std::move(options));
+    agent =
+        std::make_unique<Agent>(loop, clock, random, identity, *state, *cache, std::move(options));
   }
   void stop() {
     agent->shut_down().promise().wait(io.waitScope);
@@ -149,8 +156,9 @@ class AgentTest : public QObject {
     world.stop();
     QCOMPARE(world.coordinator.leaves, 1);
     // Remembered for the next start.
-    QVERIFY(ClientState::load(world.dir / "client").value().measurement({"fake", "fake", "cpu", "a fake"}) !=
-            nullptr);
+    QVERIFY(ClientState::load(world.dir / "client")
+                .value()
+                .measurement({"fake", "fake", "cpu", "a fake"}) != nullptr);
   }
 
   void a_device_that_is_not_exact_is_failed() {
@@ -206,8 +214,9 @@ class AgentTest : public QObject {
     world.coordinator.reads_until_drop = 6;
     world.start();
     world.wait_ready();
-    QVERIFY(world.failure(kj::Promise<capnp::Response<rpc::Host::OpenStageResults>>(
-                world.open_request(shards).send()))
+    QVERIFY(world
+                .failure(kj::Promise<capnp::Response<rpc::Host::OpenStageResults>>(
+                    world.open_request(shards).send()))
                 .getType() == kj::Exception::Type::DISCONNECTED);
     world.stop();
     QVERIFY(std::filesystem::exists(world.dir / ("shards/" + shards[0].hex() + ".part")));
@@ -242,8 +251,9 @@ class AgentTest : public QObject {
 
     world.coordinator.wrong_reads = 100;  // Always: then it is said.
     const std::vector<Digest> other = {world.add_shard(1000, 5)};
-    const Error error = rpc::error_of(world.failure(
-        kj::Promise<capnp::Response<rpc::Host::OpenStageResults>>(world.open_request(other).send())));
+    const Error error =
+        rpc::error_of(world.failure(kj::Promise<capnp::Response<rpc::Host::OpenStageResults>>(
+            world.open_request(other).send())));
     QCOMPARE(error.code, ErrorCode::kCorrupt);
     QVERIFY2(has(error.message, other[0].hex().c_str()), error.message.c_str());
     world.stop();
@@ -257,8 +267,8 @@ class AgentTest : public QObject {
     const auto refused = [&](auto change, ErrorCode code, const char* part) {
       auto request = world.open_request({shard});
       change(request.getLease());
-      const Error error = rpc::error_of(world.failure(
-          kj::Promise<capnp::Response<rpc::Host::OpenStageResults>>(request.send())));
+      const Error error = rpc::error_of(
+          world.failure(kj::Promise<capnp::Response<rpc::Host::OpenStageResults>>(request.send())));
       QVERIFY2(error.code == code, error.message.c_str());
       QVERIFY2(has(error.message, part), error.message.c_str());
     };
@@ -269,14 +279,18 @@ class AgentTest : public QObject {
     refused([](Lease lease) { lease.getSpec().initShards(0); }, ErrorCode::kInvalid, "shards");
     refused([](Lease lease) { lease.getSpec().getShards()[0].initDigest(3); }, ErrorCode::kInvalid,
             "shard.digest");
-    refused([](Lease lease) { lease.getSpec().getShards()[0].setSealedBytes(limits::kShardBytesMax + 1); },
-            ErrorCode::kInvalid, "shard.sealedBytes");
-    refused([](Lease lease) { lease.getSpec().getShards()[0].initSealedKey(limits::kKeyBytesMax + 1); },
-            ErrorCode::kInvalid, "shard.sealedKey");
+    refused(
+        [](Lease lease) {
+          lease.getSpec().getShards()[0].setSealedBytes(limits::kShardBytesMax + 1);
+        },
+        ErrorCode::kInvalid, "shard.sealedBytes");
+    refused(
+        [](Lease lease) { lease.getSpec().getShards()[0].initSealedKey(limits::kKeyBytesMax + 1); },
+        ErrorCode::kInvalid, "shard.sealedKey");
     refused([](Lease lease) { lease.getSpec().getShards()[0].setSealedBytes(2 << 20); },
             ErrorCode::kNoSpace, "shard cache is full");
-    refused([](Lease lease) { lease.getSpec().getShards()[0].initDigest(32); }, ErrorCode::kNotFound,
-            "no such shard");
+    refused([](Lease lease) { lease.getSpec().getShards()[0].initDigest(32); },
+            ErrorCode::kNotFound, "no such shard");
     (void)world.open({shard});  // And the right one still opens.
     world.stop();
   }
@@ -309,7 +323,8 @@ class AgentTest : public QObject {
     const Digest shard = world.add_shard(1000, 8);
     world.start();
     world.wait_ready();
-    rpc::Stage::Client stage = world.open({shard}, /*silence_ms=*/1);  // Raised to the least, a second.
+    rpc::Stage::Client stage =
+        world.open({shard}, /*silence_ms=*/1);  // Raised to the least, a second.
     world.wait_for_agent(
         [](rpc::Snapshot::Reader snapshot) { return snapshot.getDevices()[0].getStages() == 0; });
     const kj::Exception lost =

@@ -74,7 +74,8 @@ class ClientPartsTest : public QObject {
 
   void an_identity_is_made_once_and_kept_private() {
     const TempDir dir;
-    const SigningPublicKey made = load_or_make_identity(dir / "state/identity").value().public_key();
+    const SigningPublicKey made =
+        load_or_make_identity(dir / "state/identity").value().public_key();
     QCOMPARE(load_or_make_identity(dir / "state/identity").value().public_key() == made, true);
     const auto mode = std::filesystem::status(dir / "state/identity").permissions();
     QCOMPARE(static_cast<int>(mode), 0600);
@@ -143,7 +144,8 @@ class ClientPartsTest : public QObject {
     const Settings settings(settings_table());
     for (const SettingSpec& spec : settings_table()) QVERIFY(!spec.help.empty());
     QVERIFY(Settings::parse(settings_table(), settings.document(), "client.toml").ok());
-    const auto wrong = Settings::parse(settings_table(), "[compute]\nthreads = -1\n", "client.toml");
+    const auto wrong =
+        Settings::parse(settings_table(), "[compute]\nthreads = -1\n", "client.toml");
     QVERIFY(!wrong.ok());
     QVERIFY(wrong.error().message.find("compute.threads") != std::string::npos);
   }

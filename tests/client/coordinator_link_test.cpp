@@ -1,5 +1,5 @@
-// Goal: a host joins the coordinator that its URL names and no other, says why it cannot, and comes back by
-// itself. Method: a fake coordinator behind real TLS on loopback.
+// Goal: a host joins the coordinator that its URL names and no other, says why it cannot, and comes
+// back by itself. Method: a fake coordinator behind real TLS on loopback.
 
 #include <QtTest>
 
@@ -59,15 +59,19 @@ class CoordinatorLinkTest : public QObject {
     CoordinatorLink::Waits waits;
     waits.first = Millis{5};
     waits.most = Millis{20};
-    return std::make_unique<CoordinatorLink>(io_.provider->getNetwork(), loop_.timer, clock_, random_,
-                                             static_cast<CoordinatorLink::Needs&>(owner), url, waits);
+    return std::make_unique<CoordinatorLink>(io_.provider->getNetwork(), loop_.timer, clock_,
+                                             random_, static_cast<CoordinatorLink::Needs&>(owner),
+                                             url, waits);
   }
 
   Error attach_error(const rpc::AttachUrl& url) {
     return enrol(loop_, url, identity_)
         .promise()
-        .then([](Attachment) { return Error{ErrorCode::kInvalid, ""}; },
-              [](kj::Exception&& exception) { return rpc::error_of(exception); })
+        .then(
+            [](Attachment) {
+              return Error{ErrorCode::kInvalid, ""};
+            },
+            [](kj::Exception&& exception) { return rpc::error_of(exception); })
         .wait(io_.waitScope);
   }
 
@@ -78,7 +82,8 @@ class CoordinatorLinkTest : public QObject {
     FakeCoordinator coordinator(io_);
     coordinator.invite = "welcome";
     coordinator.listen();
-    const Attachment attachment = enrol(loop_, coordinator.url(), identity_).promise().wait(io_.waitScope);
+    const Attachment attachment =
+        enrol(loop_, coordinator.url(), identity_).promise().wait(io_.waitScope);
     QCOMPARE(attachment.name, std::string("fake"));
     QCOMPARE(attachment.host_id, uint64_t(5));
     QVERIFY(!has(attachment.url, "welcome"));
@@ -191,11 +196,13 @@ class CoordinatorLinkTest : public QObject {
 
   void failures_are_the_networks_or_the_coordinators() {
     const auto refused = [](ErrorCode code) {
-      kj::Maybe<kj::Exception> thrown =
-          kj::runCatchingExceptions([&] { rpc::throw_error({code, "so"}); });
+      kj::Maybe<kj::Exception> thrown = kj::runCatchingExceptions([&] {
+        rpc::throw_error({code, "so"});
+      });
       return login_failure_of(KJ_ASSERT_NONNULL(thrown)).refused;
     };
-    QVERIFY(refused(ErrorCode::kDenied) && refused(ErrorCode::kUnsupported) && refused(ErrorCode::kInvalid));
+    QVERIFY(refused(ErrorCode::kDenied) && refused(ErrorCode::kUnsupported) &&
+            refused(ErrorCode::kInvalid));
     QVERIFY(!refused(ErrorCode::kUnavailable) && !refused(ErrorCode::kTimeout) &&
             !refused(ErrorCode::kNotFound));
   }

@@ -1,6 +1,6 @@
 #pragma once
-// A coordinator for tests of the client: real TLS on loopback, the real schema, and nothing behind it. It
-// records what it is told and serves the shards that it was given.
+// A coordinator for tests of the client: real TLS on loopback, the real schema, and nothing behind
+// it. It records what it is told and serves the shards that it was given.
 
 #include <kj/async-io.h>
 
@@ -26,12 +26,12 @@ struct FakeCoordinator {
   kj::Own<rpc::Listener> listener;
 
   // How it behaves.
-  std::string invite;          // The only good one.
+  std::string invite;           // The only good one.
   bool knows_everyone = false;  // No invite is asked for.
-  Error refusal;               // What login fails with, when it has a message.
+  Error refusal;                // What login fails with, when it has a message.
   uint32_t protocol = rpc::PROTOCOL_VERSION;
   std::map<Digest, ByteVector> shards;
-  int wrong_reads = 0;         // So many reads of shards get another content.
+  int wrong_reads = 0;                     // So many reads of shards get another content.
   uint64_t reads_until_drop = UINT64_MAX;  // After so many the connection is dropped.
 
   // What it saw.
@@ -53,9 +53,10 @@ struct FakeCoordinator {
   rpc::AttachUrl url() const { return {"127.0.0.1", port, rpc::pin_of(certificate.der), invite}; }
 
   void listen() {
-    listener = rpc::listen_tls(io.provider->getNetwork(), io.provider->getTimer(), "127.0.0.1", port,
-                               certificate, [this](rpc::Peer peer) { return make(kj::mv(peer)); })
-                   .wait(io.waitScope);
+    listener =
+        rpc::listen_tls(io.provider->getNetwork(), io.provider->getTimer(), "127.0.0.1", port,
+                        certificate, [this](rpc::Peer peer) { return make(kj::mv(peer)); })
+            .wait(io.waitScope);
     port = listener->port();
   }
   void drop_everyone() {
@@ -83,8 +84,9 @@ struct FakeCoordinator {
     kj::Promise<void> report(ReportContext context) override {
       std::vector<Device> devices;
       for (const auto device : context.getParams().getDevices()) {
-        devices.push_back({device.getInfo().getId().cStr(), device.getReason().cStr(), device.getState(),
-                           device.getWorkerKey().size(), device.getSelfTest().getExact(),
+        devices.push_back({device.getInfo().getId().cStr(), device.getReason().cStr(),
+                           device.getState(), device.getWorkerKey().size(),
+                           device.getSelfTest().getExact(),
                            device.getBenchmark().getDecodeRowsPerSecond()});
       }
       to_.reports.push_back(std::move(devices));

@@ -1,5 +1,5 @@
-// A worker without a device, for tests of the client: it checks digests, echoes hidden rows, and misbehaves
-// as its first argument says.
+// A worker without a device, for tests of the client: it checks digests, echoes hidden rows, and
+// misbehaves as its first argument says.
 //
 //   good       does its work
 //   exit       ends at once with status 3
@@ -38,11 +38,13 @@ class FakeStage final : public rpc::Stage::Server {
 
 class FakeLoader final : public rpc::StageLoader::Server {
  public:
-  explicit FakeLoader(std::vector<Digest> digests) : digests_(std::move(digests)), found_(digests_.size()) {}
+  explicit FakeLoader(std::vector<Digest> digests)
+      : digests_(std::move(digests)), found_(digests_.size()) {}
 
   kj::Promise<void> write(WriteContext context) override {
     const auto params = context.getParams();
-    if (params.getShard() >= found_.size()) rpc::throw_error({ErrorCode::kInvalid, "no such shard"});
+    if (params.getShard() >= found_.size())
+      rpc::throw_error({ErrorCode::kInvalid, "no such shard"});
     found_[params.getShard()].update(rpc::bytes_of(params.getBytes()));
     return kj::READY_NOW;
   }

@@ -1,5 +1,5 @@
-// Goal: what the cache hands out is what its name says, it keeps its limit, and nothing that happens to its
-// files, to the disk or to this process loses more than a download.
+// Goal: what the cache hands out is what its name says, it keeps its limit, and nothing that
+// happens to its files, to the disk or to this process loses more than a download.
 
 #include <sys/resource.h>
 
@@ -146,8 +146,9 @@ class ModelCacheTest : public QObject {
     auto cache = open(dir);
     auto download = cache->download(one.digest, 1000).value();
     QVERIFY(download.append(ByteSpan(one.bytes).first(999)).ok());
-    QCOMPARE(download.append(ByteSpan(one.bytes).first(2)).error().code, ErrorCode::kCorrupt);  // Too long.
-    QCOMPARE(download.finish().error().code, ErrorCode::kCorrupt);                              // Too short.
+    QCOMPARE(download.append(ByteSpan(one.bytes).first(2)).error().code,
+             ErrorCode::kCorrupt);                                  // Too long.
+    QCOMPARE(download.finish().error().code, ErrorCode::kCorrupt);  // Too short.
   }
 
   void finds_damage_at_rest() {
@@ -196,11 +197,13 @@ class ModelCacheTest : public QObject {
     (void)content(*cache, a);  // Now b is the oldest.
     clock_.advance(Millis{1000});
     QVERIFY(put(*cache, d).ok());
-    QVERIFY(cache->has(a.digest) && !cache->has(b.digest) && cache->has(c.digest) && cache->has(d.digest));
+    QVERIFY(cache->has(a.digest) && !cache->has(b.digest) && cache->has(c.digest) &&
+            cache->has(d.digest));
 
     cache = open(dir, limits);  // The order outlives the process: c, a, d.
     QVERIFY(put(*cache, e).ok());
-    QVERIFY(!cache->has(c.digest) && !cache->has(a.digest) && cache->has(d.digest) && cache->has(e.digest));
+    QVERIFY(!cache->has(c.digest) && !cache->has(a.digest) && cache->has(d.digest) &&
+            cache->has(e.digest));
     QVERIFY(cache->used() <= limits.bytes_max);
 
     cache = open(dir, {Bytes{2000}, Bytes{0}});  // The owner lowered the limit.
@@ -242,7 +245,8 @@ class ModelCacheTest : public QObject {
     const auto refused = cache->download(big.digest, 5000);
     QVERIFY(!refused.ok());
     QCOMPARE(refused.error().code, ErrorCode::kNoSpace);
-    QVERIFY2(refused.error().message.find("5000") != std::string::npos, refused.error().message.c_str());
+    QVERIFY2(refused.error().message.find("5000") != std::string::npos,
+             refused.error().message.c_str());
     QVERIFY(!std::filesystem::exists(dir / ("shards/" + big.digest.hex() + ".part")));
   }
 
@@ -268,7 +272,8 @@ class ModelCacheTest : public QObject {
 
     struct rlimit before {};
     getrlimit(RLIMIT_FSIZE, &before);
-    struct sigaction ignore {}, was {};
+    struct sigaction ignore {
+    }, was{};
     ignore.sa_handler = SIG_IGN;
     sigaction(SIGXFSZ, &ignore, &was);
     struct rlimit tight = before;
@@ -310,7 +315,8 @@ class ModelCacheTest : public QObject {
     QVERIFY(std::filesystem::exists(dir / "shards/notes.txt"));
     // A link in a part's place is not followed.
     const Shard one = shard(1, 50);
-    std::filesystem::create_symlink(dir / "elsewhere", dir / ("shards/" + one.digest.hex() + ".part"));
+    std::filesystem::create_symlink(dir / "elsewhere",
+                                    dir / ("shards/" + one.digest.hex() + ".part"));
     QVERIFY(!cache->download(one.digest, 1).ok());
     QVERIFY(!std::filesystem::exists(dir / "elsewhere"));
   }

@@ -1,5 +1,5 @@
-// Goal: whatever a worker does, its client knows it, says it, and starts another after a growing wait. Method:
-// real processes of fake_worker; the test waits for reported changes, never for time.
+// Goal: whatever a worker does, its client knows it, says it, and starts another after a growing
+// wait. Method: real processes of fake_worker; the test waits for reported changes, never for time.
 
 #include <kj/async-io.h>
 
@@ -22,7 +22,8 @@ class Watcher final : public WorkerProcess::Needs {
     seen_.push_back({worker.state(), worker.reason()});
     if (fulfiller_.get() != nullptr) fulfiller_->fulfill();
   }
-  kj::Promise<void> prepare(WorkerProcess&, rpc::Worker::Client client, DeviceFacts facts) override {
+  kj::Promise<void> prepare(WorkerProcess&, rpc::Worker::Client client,
+                            DeviceFacts facts) override {
     prepared_.push_back(facts.id);
     return client.selfTestRequest().send().ignoreResult();
   }
@@ -114,7 +115,9 @@ class WorkerProcessTest : public QObject {
     QVERIFY(worker->pid() != pid);
     QVERIFY(to_vector(worker->public_key()) != key);
     // What was held of the dead one fails as a lost connection.
-    const auto kind = client.pingRequest().send().ignoreResult()
+    const auto kind = client.pingRequest()
+                          .send()
+                          .ignoreResult()
                           .then([] { return kj::Exception::Type::FAILED; },
                                 [](kj::Exception&& exception) { return exception.getType(); })
                           .wait(io_.waitScope);
@@ -136,7 +139,8 @@ class WorkerProcessTest : public QObject {
       Watcher watcher(io_);
       auto worker = start(watcher, options(mode, 100 * kj::MILLISECONDS));
       watcher.wait_until([&] { return worker->restarts() == 1; });
-      QVERIFY2(has(watcher.seen_.back().reason, "no sign of life"), watcher.seen_.back().reason.c_str());
+      QVERIFY2(has(watcher.seen_.back().reason, "no sign of life"),
+               watcher.seen_.back().reason.c_str());
     }
   }
 

@@ -1,6 +1,7 @@
-// Goal: a stage's result depends on weights and inputs alone. Method: a small random model with each
-// type of weight; the same tokens through any number of threads, steps of any size, two sequences in
-// one step or alone, any cut into two stages, must give the same bits. And what a stage refuses.
+// Goal: a stage's result depends on weights and inputs alone. Method: a small random model with
+// each type of weight; the same tokens through any number of threads, steps of any size, two
+// sequences in one step or alone, any cut into two stages, must give the same bits. And what a
+// stage refuses.
 
 #include <QtTest>
 
@@ -31,8 +32,8 @@ std::unique_ptr<Device> open_cpu(int threads, bool simd = true) {
   return device.ok() ? std::move(device).value() : nullptr;
 }
 
-// A chain of stages on devices of their own, fed with tokens of one sequence in steps of `step` rows.
-// Returns all logits and, if asked, every fragment's outputs, row by row.
+// A chain of stages on devices of their own, fed with tokens of one sequence in steps of `step`
+// rows. Returns all logits and, if asked, every fragment's outputs, row by row.
 struct Run {
   std::vector<float> logits;
   std::vector<std::vector<float>> fragments;
@@ -40,13 +41,15 @@ struct Run {
 
 class Chain {
  public:
-  Chain(std::span<const Fragment> fragments, std::vector<size_t> cuts, int threads, bool simd = true) {
+  Chain(std::span<const Fragment> fragments, std::vector<size_t> cuts, int threads,
+        bool simd = true) {
     cuts.push_back(fragments.size());
     size_t begin = 0;
     for (const size_t end : cuts) {
       devices_.push_back(open_cpu(threads, simd));
-      auto stage = Stage::open(*devices_.back(), fragments.subspan(begin, end - begin),
-                               {.context = kContextPositions, .sequences = 2, .rows_max = 2 * kTokens});
+      auto stage =
+          Stage::open(*devices_.back(), fragments.subspan(begin, end - begin),
+                      {.context = kContextPositions, .sequences = 2, .rows_max = 2 * kTokens});
       if (!stage.ok()) {
         error_ = stage.error().message;
         return;
@@ -59,20 +62,24 @@ class Chain {
   const std::string& error() const { return error_; }
 
   // All rows' logits. Empty after an error.
-  std::vector<float> step(std::span<const RowInfo> rows, std::span<const int32_t> tokens, Run* taps = nullptr) {
+  std::vector<float> step(std::span<const RowInfo> rows, std::span<const int32_t> tokens,
+                          Run* taps = nullptr) {
     std::vector<uint32_t> all(rows.size());
     std::iota(all.begin(), all.end(), 0u);
     std::vector<float> values;
     size_t fragment_base = 0;
     for (auto& stage : stages_) {
       StepInput input{.rows = rows};
-      if (stage->shape().begins_with_tokens) input.tokens = tokens;
-      else input.hidden = values;
+      if (stage->shape().begins_with_tokens)
+        input.tokens = tokens;
+      else
+        input.hidden = values;
       if (stage->shape().ends_with_logits) input.output_rows = all;
       size_t seen = 0;
       const Stage::FragmentTap tap = [&](size_t fragment, std::span<const float> output) {
         seen = std::max(seen, fragment + 1);
-        if (taps->fragments.size() <= fragment_base + fragment) taps->fragments.resize(fragment_base + fragment + 1);
+        if (taps->fragments.size() <= fragment_base + fragment)
+          taps->fragments.resize(fragment_base + fragment + 1);
         auto& all_outputs = taps->fragments[fragment_base + fragment];
         all_outputs.insert(all_outputs.end(), output.begin(), output.end());
       };
@@ -160,7 +167,8 @@ void EngineTest::the_bits_depend_on_nothing_but_the_input() {
 
   for (const size_t step : {1, 3, 33}) {
     Chain chain(fragments, {}, 1);
-    QVERIFY2(same_bits(chain.run(3, step).logits, expected.logits), qPrintable(QString("steps of %1").arg(step)));
+    QVERIFY2(same_bits(chain.run(3, step).logits, expected.logits),
+             qPrintable(QString("steps of %1").arg(step)));
   }
   Chain threaded(fragments, {}, 2);
   QVERIFY(same_bits(threaded.run(3, 7).logits, expected.logits));
@@ -169,7 +177,8 @@ void EngineTest::the_bits_depend_on_nothing_but_the_input() {
 
   for (size_t cut = 1; cut < fragments.size(); ++cut) {
     Chain chain(fragments, {cut}, 1);
-    QVERIFY2(same_bits(chain.run(3, 11).logits, expected.logits), qPrintable(QString("cut before fragment %1").arg(cut)));
+    QVERIFY2(same_bits(chain.run(3, 11).logits, expected.logits),
+             qPrintable(QString("cut before fragment %1").arg(cut)));
   }
   Chain apart(fragments, {1, 2, 3, 4}, 1);
   QVERIFY(same_bits(apart.run(3, 11).logits, expected.logits));
@@ -241,7 +250,8 @@ void EngineTest::taps_see_every_fragment() {
 void EngineTest::only_wanted_logits_are_computed() {
   const SampleModel model = make_sample_model({});
   auto device = open_cpu(1);
-  auto opened = Stage::open(*device, model.fragments, {.context = 16, .sequences = 1, .rows_max = 8});
+  auto opened =
+      Stage::open(*device, model.fragments, {.context = 16, .sequences = 1, .rows_max = 8});
   QVERIFY2(opened.ok(), opened.ok() ? "" : opened.error().message.c_str());
   Stage& stage = *opened.value();
   QVERIFY(stage.shape().begins_with_tokens && stage.shape().ends_with_logits);
@@ -272,10 +282,12 @@ void EngineTest::going_back_replaces_what_was_written() {
 void EngineTest::a_stage_refuses_bad_steps() {
   const SampleModel model = make_sample_model({});
   auto device = open_cpu(1);
-  auto opened = Stage::open(*device, model.fragments, {.context = 16, .sequences = 2, .rows_max = 3});
+  auto opened =
+      Stage::open(*device, model.fragments, {.context = 16, .sequences = 2, .rows_max = 3});
   QVERIFY(opened.ok());
   Stage& stage = *opened.value();
-  auto blocks = Stage::open(*device, std::span(model.fragments).subspan(1, 2), {.context = 16, .rows_max = 3});
+  auto blocks = Stage::open(*device, std::span(model.fragments).subspan(1, 2),
+                            {.context = 16, .rows_max = 3});
   QVERIFY(blocks.ok());
   QCOMPARE(blocks.value()->shape().width, int64_t(64));
 
@@ -283,7 +295,8 @@ void EngineTest::a_stage_refuses_bad_steps() {
     const auto result = of.step(input);
     const bool right = !result.ok() && result.error().code == ErrorCode::kInvalid &&
                        result.error().message.find(word) != std::string::npos;
-    if (!right) qWarning("%s: %s", word, result.ok() ? "was accepted" : result.error().message.c_str());
+    if (!right)
+      qWarning("%s: %s", word, result.ok() ? "was accepted" : result.error().message.c_str());
     return right;
   };
   using Rows = std::vector<RowInfo>;
@@ -291,23 +304,33 @@ void EngineTest::a_stage_refuses_bad_steps() {
   const Rows one{{0, 0}};
   const Tokens token{1};
   QVERIFY(refuses(stage, {}, "rows"));
-  QVERIFY(refuses(stage, {.rows = Rows{{0, 0}, {0, 1}, {0, 2}, {0, 3}}, .tokens = Tokens{1, 2, 3, 4}}, "rows"));
+  QVERIFY(refuses(
+      stage, {.rows = Rows{{0, 0}, {0, 1}, {0, 2}, {0, 3}}, .tokens = Tokens{1, 2, 3, 4}}, "rows"));
   QVERIFY(refuses(stage, {.rows = Rows{{2, 0}}, .tokens = token}, "sequence 2"));
   QVERIFY(refuses(stage, {.rows = Rows{{0, 16}}, .tokens = token}, "position 16"));
-  QVERIFY(refuses(stage, {.rows = Rows{{0, 1}}, .tokens = token}, "position 1"));  // Nothing at 0 yet.
+  QVERIFY(
+      refuses(stage, {.rows = Rows{{0, 1}}, .tokens = token}, "position 1"));  // Nothing at 0 yet.
   QVERIFY(refuses(stage, {.rows = Rows{{0, 0}, {0, 2}}, .tokens = Tokens{1, 2}}, "position 2"));
   QVERIFY(refuses(stage, {.rows = Rows{{0, 0}, {0, 0}}, .tokens = Tokens{1, 2}}, "twice"));
   QVERIFY(refuses(stage, {.rows = one, .tokens = Tokens{50}}, "token 50"));
   QVERIFY(refuses(stage, {.rows = one, .tokens = Tokens{-1}}, "token -1"));
   QVERIFY(refuses(stage, {.rows = one}, "tokens"));
-  QVERIFY(refuses(stage, {.rows = one, .tokens = token, .hidden = std::vector<float>(64)}, "hidden"));
-  QVERIFY(refuses(stage, {.rows = one, .tokens = token, .output_rows = std::vector<uint32_t>{1}}, "output rows"));
-  QVERIFY(refuses(stage, {.rows = Rows{{0, 0}, {0, 1}}, .tokens = Tokens{1, 2}, .output_rows = std::vector<uint32_t>{1, 1}},
+  QVERIFY(
+      refuses(stage, {.rows = one, .tokens = token, .hidden = std::vector<float>(64)}, "hidden"));
+  QVERIFY(refuses(stage, {.rows = one, .tokens = token, .output_rows = std::vector<uint32_t>{1}},
                   "output rows"));
-  QVERIFY(refuses(*blocks.value(), {.rows = one, .tokens = token, .hidden = std::vector<float>(64)}, "tokens"));
+  QVERIFY(refuses(stage,
+                  {.rows = Rows{{0, 0}, {0, 1}},
+                   .tokens = Tokens{1, 2},
+                   .output_rows = std::vector<uint32_t>{1, 1}},
+                  "output rows"));
+  QVERIFY(refuses(*blocks.value(), {.rows = one, .tokens = token, .hidden = std::vector<float>(64)},
+                  "tokens"));
   QVERIFY(refuses(*blocks.value(), {.rows = one, .hidden = std::vector<float>(63)}, "hidden"));
-  QVERIFY(refuses(*blocks.value(), {.rows = one, .hidden = std::vector<float>(64), .output_rows = std::vector<uint32_t>{0}},
-                  "output rows"));
+  QVERIFY(refuses(
+      *blocks.value(),
+      {.rows = one, .hidden = std::vector<float>(64), .output_rows = std::vector<uint32_t>{0}},
+      "output rows"));
   std::vector<float> infinite(64, 1.0f);
   infinite[63] = std::numeric_limits<float>::infinity();
   QVERIFY(refuses(*blocks.value(), {.rows = one, .hidden = infinite}, "hidden value 63"));
@@ -326,10 +349,12 @@ void EngineTest::a_stage_refuses_bad_steps() {
 void EngineTest::a_stage_refuses_bad_fragments() {
   auto device = open_cpu(1);
   const SampleModel model = make_sample_model({});
-  const auto refuses = [&](std::vector<Fragment> fragments, const char* word, StageOptions options = {}) {
+  const auto refuses = [&](std::vector<Fragment> fragments, const char* word,
+                           StageOptions options = {}) {
     const auto result = Stage::open(*device, fragments, options);
     const bool right = !result.ok() && result.error().message.find(word) != std::string::npos;
-    if (!right) qWarning("%s: %s", word, result.ok() ? "was accepted" : result.error().message.c_str());
+    if (!right)
+      qWarning("%s: %s", word, result.ok() ? "was accepted" : result.error().message.c_str());
     return right;
   };
   const std::vector<Fragment>& good = model.fragments;
@@ -381,16 +406,19 @@ void EngineTest::a_stage_larger_than_any_number_is_refused() {
 void EngineTest::a_stage_that_does_not_fit_says_how_large_it_is() {
   auto device = open_cpu(1);
   const SampleModel model = make_sample_model({});
-  const auto result = Stage::open(*device, model.fragments, {.context = 1 << 20, .sequences = 65536});
+  const auto result =
+      Stage::open(*device, model.fragments, {.context = 1 << 20, .sequences = 65536});
   QVERIFY(!result.ok());
   QCOMPARE(result.error().code, ErrorCode::kNoSpace);
-  QVERIFY(result.error().message.find(std::to_string(device->info().memory_bytes)) != std::string::npos);
+  QVERIFY(result.error().message.find(std::to_string(device->info().memory_bytes)) !=
+          std::string::npos);
 
   const auto fits = Stage::open(*device, model.fragments, {.context = 16});
   QVERIFY(fits.ok());
   int64_t weights = 0;
   for (const Fragment& fragment : model.fragments) {
-    for (const auto& [name, bytes] : fragment.weights) weights += static_cast<int64_t>(bytes.size());
+    for (const auto& [name, bytes] : fragment.weights)
+      weights += static_cast<int64_t>(bytes.size());
   }
   QVERIFY(fits.value()->device_bytes() > weights);
   QVERIFY(fits.value()->device_bytes() < weights + 300'000);
@@ -399,7 +427,8 @@ void EngineTest::a_stage_that_does_not_fit_says_how_large_it_is() {
 void EngineTest::a_failed_step_leaves_the_stage_usable() {
   const SampleModel model = make_sample_model({.weights = DType::kQ8_0});
   auto device = open_cpu(2);
-  auto opened = Stage::open(*device, std::span(model.fragments).subspan(1, 3), {.context = 16, .rows_max = 4});
+  auto opened = Stage::open(*device, std::span(model.fragments).subspan(1, 3),
+                            {.context = 16, .rows_max = 4});
   QVERIFY(opened.ok());
   Stage& stage = *opened.value();
   const std::vector<RowInfo> one{{0, 0}};
@@ -410,7 +439,8 @@ void EngineTest::a_failed_step_leaves_the_stage_usable() {
   const auto failed = stage.step({.rows = one, .hidden = extreme});
   QVERIFY(!failed.ok());
   QCOMPARE(failed.error().code, ErrorCode::kNonFinite);
-  QVERIFY2(failed.error().message.find("rms_norm") != std::string::npos, failed.error().message.c_str());
+  QVERIFY2(failed.error().message.find("rms_norm") != std::string::npos,
+           failed.error().message.c_str());
   const auto after = stage.step({.rows = one, .hidden = hidden});
   QVERIFY(after.ok());
   QVERIFY(same_bits(before.value(), after.value()));

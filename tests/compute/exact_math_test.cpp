@@ -1,7 +1,7 @@
-// Goal: the exact functions are as accurate as docs/EXACT.md promises, on their whole domain and at its
-// bounds. Method: a seeded sample and the boundaries against long double; conversions of halves against
-// an oracle that rounds by integers of the C library; rope's table against long double libm. The worst
-// errors are printed. (All 2^32 inputs: shoal-run bench.)
+// Goal: the exact functions are as accurate as docs/EXACT.md promises, on their whole domain and at
+// its bounds. Method: a seeded sample and the boundaries against long double; conversions of halves
+// against an oracle that rounds by integers of the C library; rope's table against long double
+// libm. The worst errors are printed. (All 2^32 inputs: shoal-run bench.)
 
 #include <QtTest>
 
@@ -35,12 +35,15 @@ struct Worst {
   void see(double e, float x) {
     if (e > error || std::isnan(e)) error = e, at = x;
   }
-  void print(const char* name) const { std::printf("%-16s worst %.3f ulp at %a (%g)\n", name, error, double(at), double(at)); }
+  void print(const char* name) const {
+    std::printf("%-16s worst %.3f ulp at %a (%g)\n", name, error, double(at), double(at));
+  }
 };
 
 // A magnitude whose exponent is as likely as any other between the two.
 float log_uniform(Random& random, int exponent_min, int exponent_max) {
-  const auto exponent = static_cast<int>(random.below(uint64_t(exponent_max - exponent_min))) + exponent_min;
+  const auto exponent =
+      static_cast<int>(random.below(uint64_t(exponent_max - exponent_min))) + exponent_min;
   return std::ldexp(1.0f + static_cast<float>(random.below(1u << 23)) * 0x1p-23f, exponent);
 }
 
@@ -77,13 +80,16 @@ class ExactMathTest : public QObject {
 void ExactMathTest::exp_is_within_two_ulps() {
   Random random(kSeed);
   Worst worst;
-  const auto see = [&](float x) { worst.see(ulps(exact_exp(x), std::exp(static_cast<long double>(x))), x); };
+  const auto see = [&](float x) {
+    worst.see(ulps(exact_exp(x), std::exp(static_cast<long double>(x))), x);
+  };
   for (int i = 0; i < kSample; ++i) see(static_cast<float>(random.uniform() * 149.0 - 69.0));
   for (int i = 0; i < kSample / 4; ++i) see(-log_uniform(random, -40, 6));
   // Both sides of every change of n.
   for (int n = -99; n <= 114; ++n) {
     const auto turn = static_cast<float>((n + 0.5) * 0.6931471805599453);
-    for (float x = std::nextafter(turn, -100.0f), i = 0; i < 3; ++i, x = std::nextafter(x, 100.0f)) see(x);
+    for (float x = std::nextafter(turn, -100.0f), i = 0; i < 3; ++i, x = std::nextafter(x, 100.0f))
+      see(x);
   }
   for (const float x : {0.0f, -0.0f, 1.0f, -1.0f, -69.0f, 80.0f, 0x1p-149f, -0x1p-126f}) see(x);
   worst.print("exp");
@@ -121,7 +127,9 @@ void ExactMathTest::reciprocal_is_within_two_ulps() {
 void ExactMathTest::rsqrt_is_within_two_ulps() {
   Random random(kSeed);
   Worst worst;
-  const auto see = [&](float x) { worst.see(ulps(exact_rsqrt(x), 1.0L / std::sqrt(static_cast<long double>(x))), x); };
+  const auto see = [&](float x) {
+    worst.see(ulps(exact_rsqrt(x), 1.0L / std::sqrt(static_cast<long double>(x))), x);
+  };
   for (int i = 0; i < kSample; ++i) see(log_uniform(random, -100, 128));
   for (int e = -100; e <= 127; ++e) {
     const float x = std::ldexp(1.0f, e);
@@ -143,7 +151,8 @@ void ExactMathTest::sigmoid_is_within_four_ulps() {
     worst.see(ulps(exact_sigmoid(x), 1.0L / (1.0L + std::exp(-static_cast<long double>(x)))), x);
   };
   for (int i = 0; i < kSample; ++i) see(static_cast<float>(random.uniform() * 138.0 - 69.0));
-  for (int i = 0; i < kSample / 4; ++i) see(log_uniform(random, -60, 6) * (i % 2 == 0 ? 1.0f : -1.0f));
+  for (int i = 0; i < kSample / 4; ++i)
+    see(log_uniform(random, -60, 6) * (i % 2 == 0 ? 1.0f : -1.0f));
   for (const float x : {0.0f, -0.0f, -69.0f, 69.0f, 100.0f, 3e38f}) see(x);
   worst.print("sigmoid");
   QVERIFY(worst.error <= 4.0);
@@ -189,7 +198,8 @@ void ExactMathTest::halves_convert_both_ways() {
     const double sign = (h & 0x8000u) != 0 ? -1.0 : 1.0;
     const float x = exact_half_to_float(h);
     if (exponent == 31) {
-      if (mantissa == 0 ? !(std::isinf(x) && std::signbit(x) == (sign < 0)) : !std::isnan(x)) ++wrong;
+      if (mantissa == 0 ? !(std::isinf(x) && std::signbit(x) == (sign < 0)) : !std::isnan(x))
+        ++wrong;
       continue;
     }
     const double wanted = exponent == 0 ? sign * std::ldexp(double(mantissa), -24)
@@ -200,7 +210,8 @@ void ExactMathTest::halves_convert_both_ways() {
     const double next = exponent == 0 ? sign * std::ldexp(mantissa + 1.0, -24)
                                       : sign * std::ldexp(1025.0 + mantissa, int(exponent) - 25);
     const auto middle = static_cast<float>((wanted + next) / 2);
-    for (const float y : {middle, std::nextafter(middle, 0.0f), std::nextafter(middle, middle * 2)}) {
+    for (const float y :
+         {middle, std::nextafter(middle, 0.0f), std::nextafter(middle, middle * 2)}) {
       if (exact_float_to_half(y) != half_oracle(y)) ++wrong;
     }
   }
@@ -209,7 +220,8 @@ void ExactMathTest::halves_convert_both_ways() {
   for (int i = 0; i < kSample; ++i) {
     const auto x = std::bit_cast<float>(static_cast<uint32_t>(random.next_u64()));
     if (std::isnan(x)) {
-      if ((exact_float_to_half(x) & 0x7C00u) != 0x7C00u || (exact_float_to_half(x) & 0x3FFu) == 0) ++wrong;
+      if ((exact_float_to_half(x) & 0x7C00u) != 0x7C00u || (exact_float_to_half(x) & 0x3FFu) == 0)
+        ++wrong;
     } else if (exact_float_to_half(x) != half_oracle(x)) {
       ++wrong;
     }
@@ -246,14 +258,18 @@ void ExactMathTest::rope_tables_match_long_double() {
   using compute::RopeSpec;
   double worst = 0;
   Random random(kSeed);
-  for (const RopeSpec& spec : {RopeSpec{10000.0, 64, 1.0}, RopeSpec{500000.0, 128, 1.0}, RopeSpec{1e6, 80, 8.0},
-                               RopeSpec{1e15, 512, 1.0}, RopeSpec{1.0, 2, 1.0}, RopeSpec{10000.0, 2, 0.5}}) {
+  for (const RopeSpec& spec :
+       {RopeSpec{10000.0, 64, 1.0}, RopeSpec{500000.0, 128, 1.0}, RopeSpec{1e6, 80, 8.0},
+        RopeSpec{1e15, 512, 1.0}, RopeSpec{1.0, 2, 1.0}, RopeSpec{10000.0, 2, 0.5}}) {
     for (int i = 0; i < 20'000; ++i) {
       const auto pair = static_cast<uint32_t>(random.below(spec.rotary / 2));
-      const int64_t position = i < 64 ? i : i < 128 ? 131072 - (i - 64) : int64_t(random.below(131073));
+      const int64_t position = i < 64    ? i
+                               : i < 128 ? 131072 - (i - 64)
+                                         : int64_t(random.below(131073));
       const compute::CosSin got = compute::rope_angle(spec, position, pair);
       const long double frequency =
-          std::pow(static_cast<long double>(spec.theta), -2.0L * pair / spec.rotary) / spec.linear_factor;
+          std::pow(static_cast<long double>(spec.theta), -2.0L * pair / spec.rotary) /
+          spec.linear_factor;
       const long double angle = static_cast<long double>(position) * frequency;
       worst = std::max(worst, static_cast<double>(std::fabs(got.cos - std::cos(angle))));
       worst = std::max(worst, static_cast<double>(std::fabs(got.sin - std::sin(angle))));

@@ -1,6 +1,6 @@
-// Goal: only graphs that can run are accepted, and their sizes and cost follow from their shapes. Method:
-// a small model's fragments, each spoilt in one place; every truncation and every changed bit or byte
-// of their encoding.
+// Goal: only graphs that can run are accepted, and their sizes and cost follow from their shapes.
+// Method: a small model's fragments, each spoilt in one place; every truncation and every changed
+// bit or byte of their encoding.
 
 #include <QtTest>
 
@@ -102,128 +102,137 @@ void GraphTest::bad_graphs_are_refused_by_name_data() {
   row("input is a weight", 1, "input", [](Graph& g) { g.input = 1; });
   row("output out of range", 1, "output", [](Graph& g) { g.output = 10'000; });
   row("output is the input", 1, "output", [](Graph& g) { g.output = g.input; });
-  row("output is quantised", 3, "output", [](Graph& g) { g.output = g.ops[find_op(g, OpKind::kQuantize)].output; });
+  row("output is quantised", 3, "output",
+      [](Graph& g) { g.output = g.ops[find_op(g, OpKind::kQuantize)].output; });
   row("output not made", 1, "output is made by no op", [](Graph& g) { g.ops.pop_back(); });
-  row("unknown value kind", 1, "value 1: its kind", [](Graph& g) { g.values[1].kind = ValueKind(9); });
+  row("unknown value kind", 1, "value 1: its kind",
+      [](Graph& g) { g.values[1].kind = ValueKind(9); });
   row("unknown type", 1, "value 1: its type", [](Graph& g) { g.values[1].dtype = DType(9); });
   row("a second input", 1, "second input", [](Graph& g) { g.values.push_back(g.values[g.input]); });
-  row("input of one dimension", 1, "the input is f32[rows]", [](Graph& g) { g.values[g.input].shape = {kRows}; });
-  row("tokens are floats", 0, "the input is f32[rows]", [](Graph& g) { g.values[g.input].dtype = DType::kF32; });
-  row("weight without a name", 1, "no name", [](Graph& g) { g.values[g.ops[0].inputs[1]].name.clear(); });
-  row("two weights of a name", 1, "second weight", [](Graph& g) {
-    g.values[g.ops[1].inputs[1]].name = g.values[g.ops[0].inputs[1]].name;
-  });
+  row("input of one dimension", 1, "the input is f32[rows]",
+      [](Graph& g) { g.values[g.input].shape = {kRows}; });
+  row("tokens are floats", 0, "the input is f32[rows]",
+      [](Graph& g) { g.values[g.input].dtype = DType::kF32; });
+  row("weight without a name", 1, "no name",
+      [](Graph& g) { g.values[g.ops[0].inputs[1]].name.clear(); });
+  row("two weights of a name", 1, "second weight",
+      [](Graph& g) { g.values[g.ops[1].inputs[1]].name = g.values[g.ops[0].inputs[1]].name; });
   row("name with a control byte", 1, "printable", [](Graph& g) { g.values[1].name = "a\nb"; });
   row("name too long", 1, "too long", [](Graph& g) { g.values[1].name = std::string(257, 'x'); });
-  row("weight of no type", 1, "weight", [](Graph& g) { g.values[g.ops[0].inputs[1]].dtype = DType::kI32; });
-  row("weight with rows", 1, "(q)", [](Graph& g) { g.values[g.ops[find_op(g, OpKind::kMatmul)].inputs[1]].shape[0] = kRows; });
-  row("dimension of zero", 1, "(q)", [](Graph& g) { g.values[g.ops[find_op(g, OpKind::kMatmul)].inputs[1]].shape[0] = 0; });
+  row("weight of no type", 1, "weight",
+      [](Graph& g) { g.values[g.ops[0].inputs[1]].dtype = DType::kI32; });
+  row("weight with rows", 1, "(q)",
+      [](Graph& g) { g.values[g.ops[find_op(g, OpKind::kMatmul)].inputs[1]].shape[0] = kRows; });
+  row("dimension of zero", 1, "(q)",
+      [](Graph& g) { g.values[g.ops[find_op(g, OpKind::kMatmul)].inputs[1]].shape[0] = 0; });
   row("dimension beyond the limit", 1, "(q)", [](Graph& g) {
     g.values[g.ops[find_op(g, OpKind::kMatmul)].inputs[1]].shape[0] = limits::kWidthMax + 1;
   });
-  row("block of 33", 3, "multiple of 32", [](Graph& g) {
-    g.values[g.ops[find_op(g, OpKind::kMatmul)].inputs[1]].shape[1] = 33;
-  });
-  row("state with a fixed context", 1, "f32 or f16[sequences, context, width]", [](Graph& g) {
-    g.values[g.ops[find_op(g, OpKind::kCacheAppend)].output].shape[1] = 5;
-  });
+  row("block of 33", 3, "multiple of 32",
+      [](Graph& g) { g.values[g.ops[find_op(g, OpKind::kMatmul)].inputs[1]].shape[1] = 33; });
+  row("state with a fixed context", 1, "f32 or f16[sequences, context, width]",
+      [](Graph& g) { g.values[g.ops[find_op(g, OpKind::kCacheAppend)].output].shape[1] = 5; });
   row("state of q8_0", 1, "f32 or f16[sequences, context, width]", [](Graph& g) {
     g.values[g.ops[find_op(g, OpKind::kCacheAppend)].output].dtype = DType::kQ8_0;
   });
-  const auto table = [](Graph& g) -> Value& { return g.values[g.ops[find_op(g, OpKind::kRope)].inputs[1]]; };
+  const auto table = [](Graph& g) -> Value& {
+    return g.values[g.ops[find_op(g, OpKind::kRope)].inputs[1]];
+  };
   row("odd rotary", 1, "rotary", [=](Graph& g) { table(g).rope.rotary = 15; });
   row("table of another size", 1, "rotary", [=](Graph& g) { table(g).shape[1] = 3; });
   row("theta below 1", 1, "theta", [=](Graph& g) { table(g).rope.theta = 0.5; });
   row("theta is NaN", 1, "theta", [=](Graph& g) { table(g).rope.theta = std::nan(""); });
   row("linear factor 0", 1, "linear factor", [=](Graph& g) { table(g).rope.linear_factor = 0; });
-  row("linear factor infinite", 1, "linear factor", [=](Graph& g) {
-    table(g).rope.linear_factor = std::numeric_limits<double>::infinity();
-  });
-  row("computed of i32", 1, "rows or outputs", [](Graph& g) { g.values[g.ops[0].output].dtype = DType::kI32; });
-  row("computed of fixed rows", 1, "rows or outputs", [](Graph& g) { g.values[g.ops[0].output].shape[0] = 4; });
+  row("linear factor infinite", 1, "linear factor",
+      [=](Graph& g) { table(g).rope.linear_factor = std::numeric_limits<double>::infinity(); });
+  row("computed of i32", 1, "rows or outputs",
+      [](Graph& g) { g.values[g.ops[0].output].dtype = DType::kI32; });
+  row("computed of fixed rows", 1, "rows or outputs",
+      [](Graph& g) { g.values[g.ops[0].output].shape[0] = 4; });
   row("unknown op", 1, "op 0: its kind", [](Graph& g) { g.ops[0].kind = OpKind(10); });
-  row("an input too few", 1, "op 0 (rms_norm): it has 1 inputs", [](Graph& g) { g.ops[0].inputs.pop_back(); });
-  row("an input out of range", 1, "op 0 (rms_norm): an input", [](Graph& g) { g.ops[0].inputs[0] = 9999; });
-  row("an output out of range", 1, "op 0 (rms_norm): its output", [](Graph& g) { g.ops[0].output = 9999; });
-  row("output is a weight", 1, "op 0 (rms_norm)", [](Graph& g) { g.ops[0].output = g.ops[0].inputs[1]; });
-  row("used before it is made", 1, "before it is made", [](Graph& g) { std::swap(g.ops[0], g.ops[1]); });
+  row("an input too few", 1, "op 0 (rms_norm): it has 1 inputs",
+      [](Graph& g) { g.ops[0].inputs.pop_back(); });
+  row("an input out of range", 1, "op 0 (rms_norm): an input",
+      [](Graph& g) { g.ops[0].inputs[0] = 9999; });
+  row("an output out of range", 1, "op 0 (rms_norm): its output",
+      [](Graph& g) { g.ops[0].output = 9999; });
+  row("output is a weight", 1, "op 0 (rms_norm)",
+      [](Graph& g) { g.ops[0].output = g.ops[0].inputs[1]; });
+  row("used before it is made", 1, "before it is made",
+      [](Graph& g) { std::swap(g.ops[0], g.ops[1]); });
   row("made twice", 1, "made twice", [](Graph& g) { g.ops.push_back(g.ops.back()); });
   row("used by no op", 1, "used by no op", [](Graph& g) {
     g.values.push_back({.kind = ValueKind::kWeight, .shape = {5}, .name = "spare"});
   });
-  row("appended twice", 1, "appended to twice", [](Graph& g) {
-    g.ops.push_back(g.ops[find_op(g, OpKind::kCacheAppend)]);
-  });
-  row("attention before append", 1, "before anything is appended", [](Graph& g) {
-    g.ops.erase(g.ops.begin() + long(find_op(g, OpKind::kCacheAppend)));
-  });
+  row("appended twice", 1, "appended to twice",
+      [](Graph& g) { g.ops.push_back(g.ops[find_op(g, OpKind::kCacheAppend)]); });
+  row("attention before append", 1, "before anything is appended",
+      [](Graph& g) { g.ops.erase(g.ops.begin() + long(find_op(g, OpKind::kCacheAppend))); });
   // Each op's own rule.
-  row("embed of floats", 0, "op 0 (embed): its output", [](Graph& g) { g.values[g.ops[0].output].shape[1] = 65; });
+  row("embed of floats", 0, "op 0 (embed): its output",
+      [](Graph& g) { g.values[g.ops[0].output].shape[1] = 65; });
   row("embed from hidden", 0, "embed", [](Graph& g) { g.ops[0].inputs[0] = g.ops[0].inputs[1]; });
-  row("norm weight of f16", 1, "op 0 (rms_norm): its weight", [](Graph& g) {
-    g.values[g.ops[0].inputs[1]].dtype = DType::kF16;
-  });
-  row("norm weight too short", 1, "op 0 (rms_norm): its weight", [](Graph& g) {
-    g.values[g.ops[0].inputs[1]].shape[0] = 63;
-  });
+  row("norm weight of f16", 1, "op 0 (rms_norm): its weight",
+      [](Graph& g) { g.values[g.ops[0].inputs[1]].dtype = DType::kF16; });
+  row("norm weight too short", 1, "op 0 (rms_norm): its weight",
+      [](Graph& g) { g.values[g.ops[0].inputs[1]].shape[0] = 63; });
   row("epsilon NaN", 1, "epsilon", [](Graph& g) { g.ops[0].epsilon = std::nanf(""); });
   row("epsilon negative", 1, "epsilon", [](Graph& g) { g.ops[0].epsilon = -1e-5f; });
   row("epsilon subnormal", 1, "epsilon", [](Graph& g) { g.ops[0].epsilon = 1e-40f; });
-  row("quantised to f32", 3, "(quantize)", [](Graph& g) {
-    g.values[g.ops[find_op(g, OpKind::kQuantize)].output].dtype = DType::kF32;
-  });
+  row("quantised to f32", 3, "(quantize)",
+      [](Graph& g) { g.values[g.ops[find_op(g, OpKind::kQuantize)].output].dtype = DType::kF32; });
   row("quantised weight, float input", 3, "(matmul): its input", [](Graph& g) {
     Op& op = g.ops[find_op(g, OpKind::kMatmul)];
     op.inputs[0] = g.ops[0].output;
   });
-  row("float weight, quantised input", 3, "(matmul): its input", [](Graph& g) {
-    g.values[g.ops[find_op(g, OpKind::kMatmul)].inputs[1]].dtype = DType::kF32;
-  });
-  row("matmul of other lengths", 1, "(matmul): its input", [](Graph& g) {
-    g.values[g.ops[find_op(g, OpKind::kMatmul)].inputs[1]].shape[1] = 32;
-  });
-  row("matmul by a computed value", 1, "(matmul): its weight", [](Graph& g) {
-    g.ops[find_op(g, OpKind::kMatmul)].inputs[1] = g.ops[0].output;
-  });
-  row("matmul's output too narrow", 1, "(matmul): its output", [](Graph& g) {
-    g.values[g.ops[find_op(g, OpKind::kMatmul)].output].shape[1] = 1;
-  });
-  row("rope of no heads", 1, "(rope): it has 0 heads", [](Graph& g) { g.ops[find_op(g, OpKind::kRope)].heads = 0; });
-  row("rope of other heads", 1, "(rope): its input", [](Graph& g) { g.ops[find_op(g, OpKind::kRope)].heads = 3; });
+  row("float weight, quantised input", 3, "(matmul): its input",
+      [](Graph& g) { g.values[g.ops[find_op(g, OpKind::kMatmul)].inputs[1]].dtype = DType::kF32; });
+  row("matmul of other lengths", 1, "(matmul): its input",
+      [](Graph& g) { g.values[g.ops[find_op(g, OpKind::kMatmul)].inputs[1]].shape[1] = 32; });
+  row("matmul by a computed value", 1, "(matmul): its weight",
+      [](Graph& g) { g.ops[find_op(g, OpKind::kMatmul)].inputs[1] = g.ops[0].output; });
+  row("matmul's output too narrow", 1, "(matmul): its output",
+      [](Graph& g) { g.values[g.ops[find_op(g, OpKind::kMatmul)].output].shape[1] = 1; });
+  row("rope of no heads", 1, "(rope): it has 0 heads",
+      [](Graph& g) { g.ops[find_op(g, OpKind::kRope)].heads = 0; });
+  row("rope of other heads", 1, "(rope): its input",
+      [](Graph& g) { g.ops[find_op(g, OpKind::kRope)].heads = 3; });
   row("rope of enormous heads", 1, "(rope)", [](Graph& g) {
     g.ops[find_op(g, OpKind::kRope)].heads = 0xFFFFFFFF;
     g.ops[find_op(g, OpKind::kRope)].head_dim = 0xFFFFFFFF;
   });
-  row("rope by a weight", 1, "(rope): its table", [](Graph& g) {
-    g.ops[find_op(g, OpKind::kRope)].inputs[1] = g.ops[0].inputs[1];
-  });
+  row("rope by a weight", 1, "(rope): its table",
+      [](Graph& g) { g.ops[find_op(g, OpKind::kRope)].inputs[1] = g.ops[0].inputs[1]; });
   row("append to a value", 1, "(cache_append)", [](Graph& g) {
     Op& op = g.ops[find_op(g, OpKind::kCacheAppend)];
     op.inputs[1] = op.output = g.ops[0].output;
   });
   row("append's output is another", 1, "(cache_append): its output is not its state", [](Graph& g) {
-    g.ops[find_op(g, OpKind::kCacheAppend)].output = g.ops[find_op(g, OpKind::kCacheAppend, 1)].output;
+    g.ops[find_op(g, OpKind::kCacheAppend)].output =
+        g.ops[find_op(g, OpKind::kCacheAppend, 1)].output;
   });
-  row("attention of 3 key heads", 1, "(attention)", [](Graph& g) { g.ops[find_op(g, OpKind::kAttention)].kv_heads = 3; });
-  row("attention of 0 key heads", 1, "(attention)", [](Graph& g) { g.ops[find_op(g, OpKind::kAttention)].kv_heads = 0; });
-  row("attention's heads too wide", 1, "(attention)", [](Graph& g) { g.ops[find_op(g, OpKind::kAttention)].head_dim = 513; });
-  row("attention's scale NaN", 1, "scale", [](Graph& g) { g.ops[find_op(g, OpKind::kAttention)].scale = std::nanf(""); });
-  row("attention's scale 0", 1, "scale", [](Graph& g) { g.ops[find_op(g, OpKind::kAttention)].scale = 0; });
-  row("attention over a value", 1, "(attention): its keys", [](Graph& g) {
-    g.ops[find_op(g, OpKind::kAttention)].inputs[1] = g.ops[0].output;
-  });
+  row("attention of 3 key heads", 1, "(attention)",
+      [](Graph& g) { g.ops[find_op(g, OpKind::kAttention)].kv_heads = 3; });
+  row("attention of 0 key heads", 1, "(attention)",
+      [](Graph& g) { g.ops[find_op(g, OpKind::kAttention)].kv_heads = 0; });
+  row("attention's heads too wide", 1, "(attention)",
+      [](Graph& g) { g.ops[find_op(g, OpKind::kAttention)].head_dim = 513; });
+  row("attention's scale NaN", 1, "scale",
+      [](Graph& g) { g.ops[find_op(g, OpKind::kAttention)].scale = std::nanf(""); });
+  row("attention's scale 0", 1, "scale",
+      [](Graph& g) { g.ops[find_op(g, OpKind::kAttention)].scale = 0; });
+  row("attention over a value", 1, "(attention): its keys",
+      [](Graph& g) { g.ops[find_op(g, OpKind::kAttention)].inputs[1] = g.ops[0].output; });
   row("states of two types", 1, "(attention): its values", [](Graph& g) {
     g.values[g.ops[find_op(g, OpKind::kCacheAppend, 1)].output].dtype = DType::kF32;
   });
-  row("swiglu of two widths", 1, "(swiglu)", [](Graph& g) {
-    g.ops[find_op(g, OpKind::kSwiglu)].inputs[0] = g.input;
-  });
+  row("swiglu of two widths", 1, "(swiglu)",
+      [](Graph& g) { g.ops[find_op(g, OpKind::kSwiglu)].inputs[0] = g.input; });
   row("add of two widths", 1, "(add)", [](Graph& g) {
     g.ops[find_op(g, OpKind::kAdd)].inputs[0] = g.ops[find_op(g, OpKind::kMatmul, 1)].output;
   });
-  row("selected rows stay rows", 2, "(select_rows): its output", [](Graph& g) {
-    g.values[g.ops[find_op(g, OpKind::kSelectRows)].output].shape[0] = kRows;
-  });
+  row("selected rows stay rows", 2, "(select_rows): its output",
+      [](Graph& g) { g.values[g.ops[find_op(g, OpKind::kSelectRows)].output].shape[0] = kRows; });
   row("selected twice", 2, "(select_rows): its input", [](Graph& g) {
     g.values[g.ops[0].output].shape = {kOutputs, 64};
     Op again = g.ops[find_op(g, OpKind::kSelectRows)];
@@ -238,8 +247,9 @@ void GraphTest::bad_graphs_are_refused_by_name() {
   QFETCH(int, which);
   QFETCH(Spoil, spoil);
   QFETCH(QString, words);
-  Graph graph = which == 0 ? embedding_graph() : which == 2 ? head_graph()
-                                                            : block_graph(which == 3 ? DType::kQ8_0 : DType::kF32);
+  Graph graph = which == 0   ? embedding_graph()
+                : which == 2 ? head_graph()
+                             : block_graph(which == 3 ? DType::kQ8_0 : DType::kF32);
   QVERIFY(verify(graph).ok());
   spoil(graph);
   const Result<void> result = verify(graph);
@@ -256,7 +266,8 @@ void GraphTest::limits_hold_from_both_sides() {
     graph.values.push_back({.kind = ValueKind::kInput, .shape = {kRows, 8}});
     for (size_t i = 0; i < ops; ++i) {
       graph.values.push_back({.shape = {kRows, 8}});
-      graph.ops.push_back({.kind = OpKind::kAdd, .inputs = {ValueId(i), ValueId(i)}, .output = ValueId(i + 1)});
+      graph.ops.push_back(
+          {.kind = OpKind::kAdd, .inputs = {ValueId(i), ValueId(i)}, .output = ValueId(i + 1)});
     }
     graph.output = ValueId(ops);
     return graph;
@@ -267,12 +278,14 @@ void GraphTest::limits_hold_from_both_sides() {
   // A head whose weights take exactly all bytes that a graph may have, and one row more.
   Graph graph;
   graph.values.push_back({.kind = ValueKind::kInput, .shape = {kRows, limits::kWidthMax}});
-  graph.values.push_back({.kind = ValueKind::kWeight, .shape = {1 << 18, limits::kWidthMax}, .name = "w"});
+  graph.values.push_back(
+      {.kind = ValueKind::kWeight, .shape = {1 << 18, limits::kWidthMax}, .name = "w"});
   graph.values.push_back({.shape = {kRows, 1 << 18}});
   graph.ops.push_back({.kind = OpKind::kMatmul, .inputs = {0, 1}, .output = 2});
   graph.output = 2;
   QVERIFY(verify(graph).ok());
-  const Result<GraphCost> largest = cost(graph, {limits::kRowsMax, 1, limits::kContextMax, limits::kSequencesMax});
+  const Result<GraphCost> largest =
+      cost(graph, {limits::kRowsMax, 1, limits::kContextMax, limits::kSequencesMax});
   QVERIFY(largest.ok());
   QCOMPARE(largest.value().weight_bytes, limits::kWeightBytesMax);
   graph.values[1].shape[0] += 1;
@@ -283,12 +296,14 @@ void GraphTest::limits_hold_from_both_sides() {
 
 void GraphTest::cost_follows_from_shapes() {
   const Graph graph = block_graph();  // Width 64, 4 heads of 16, 2 key heads, inner 96.
-  const Result<GraphCost> got = cost(graph, {.rows = 3, .outputs = 1, .context = 10, .sequences = 2});
+  const Result<GraphCost> got =
+      cost(graph, {.rows = 3, .outputs = 1, .context = 10, .sequences = 2});
   QVERIFY(got.ok());
   const int64_t matmuls = 2 * (64 * 64 * 2 + 64 * 32 * 2 + 3 * 64 * 96);
   const int64_t rest = 4 * 64 * 2 + 3 * (64 + 32) + 4 * 64 * 10 + 64 * 2 + 96 * 4;
   QCOMPARE(got.value().flops, 3 * (matmuls + rest));
-  QCOMPARE(got.value().weight_bytes, int64_t(4 * (64 * 64 * 2 + 64 * 32 * 2 + 3 * 64 * 96 + 2 * 64)));
+  QCOMPARE(got.value().weight_bytes,
+           int64_t(4 * (64 * 64 * 2 + 64 * 32 * 2 + 3 * 64 * 96 + 2 * 64)));
   QCOMPARE(got.value().state_bytes, int64_t(2 * (2 * 10 * 32 * 2)));
   QCOMPARE(got.value().input_bytes, int64_t(3 * 64 * 4));
   QCOMPARE(got.value().output_bytes, int64_t(3 * 64 * 4));
@@ -336,7 +351,9 @@ void GraphTest::no_broken_encoding_gets_through() {
     for (size_t at = 0; at < bytes.size(); ++at) {
       for (int change = 0; change < 10; ++change) {
         ByteVector broken = bytes;
-        broken[at] = change < 8 ? broken[at] ^ std::byte(1 << change) : change == 8 ? std::byte{0} : std::byte{255};
+        broken[at] = change < 8    ? broken[at] ^ std::byte(1 << change)
+                     : change == 8 ? std::byte{0}
+                                   : std::byte{255};
         const Result<Graph> decoded = decode(broken);
         if (!decoded.ok()) {
           QVERIFY(!decoded.error().message.empty());
@@ -346,7 +363,9 @@ void GraphTest::no_broken_encoding_gets_through() {
         ++accepted;  // Another graph, or the same: one that may run.
         QVERIFY(verify(decoded.value()).ok());
         QVERIFY(encode(decoded.value()) == broken);
-        QVERIFY(cost(decoded.value(), {.rows = 65536, .outputs = 65536, .context = 1 << 20, .sequences = 65536}).ok());
+        QVERIFY(cost(decoded.value(),
+                     {.rows = 65536, .outputs = 65536, .context = 1 << 20, .sequences = 65536})
+                    .ok());
       }
     }
     QVERIFY(refused > accepted);

@@ -1,6 +1,6 @@
-// Goal: each op's reference, which every plane must equal bit by bit, means what it should. Method: the
-// ops' own ordinary samples against a plain evaluation in double, written from the formula and with its
-// own reading of weights, within a tolerance that follows from f32.
+// Goal: each op's reference, which every plane must equal bit by bit, means what it should. Method:
+// the ops' own ordinary samples against a plain evaluation in double, written from the formula and
+// with its own reading of weights, within a tolerance that follows from f32.
 
 #include <QtTest>
 
@@ -15,7 +15,8 @@ namespace {
 
 double half(uint16_t h) {
   const int exponent = (h >> 10) & 31, mantissa = h & 1023;
-  const double magnitude = exponent == 0 ? std::ldexp(mantissa, -24) : std::ldexp(1024 + mantissa, exponent - 25);
+  const double magnitude =
+      exponent == 0 ? std::ldexp(mantissa, -24) : std::ldexp(1024 + mantissa, exponent - 25);
   return (h & 0x8000) != 0 ? -magnitude : magnitude;
 }
 
@@ -64,7 +65,9 @@ using Values = std::vector<double>;
 struct Expected {
   Values values;
   Values tolerance;
-  void push(double value, double tolerated) { values.push_back(value), tolerance.push_back(tolerated); }
+  void push(double value, double tolerated) {
+    values.push_back(value), tolerance.push_back(tolerated);
+  }
 };
 
 Expected expect_embed(const OpSample& sample, const std::vector<Values>& in) {
@@ -84,7 +87,8 @@ Expected expect_rms_norm(const OpSample& sample, const std::vector<Values>& in) 
   Expected e;
   for (size_t row = 0; row < p.rows; ++row) {
     double squares = 0;
-    for (size_t i = 0; i < p.width; ++i) squares += in[0][row * p.width + i] * in[0][row * p.width + i];
+    for (size_t i = 0; i < p.width; ++i)
+      squares += in[0][row * p.width + i] * in[0][row * p.width + i];
     const double root = std::sqrt(squares / p.width + double(p.epsilon));
     for (size_t i = 0; i < p.width; ++i) {
       const double y = in[0][row * p.width + i] / root * in[1][i];
@@ -99,13 +103,15 @@ Expected expect_quantize(const OpSample& sample, const std::vector<Values>& in) 
   Expected e;
   for (size_t i = 0; i < size_t{p.rows} * p.width; ++i) {
     double largest = 0;
-    for (size_t j = i / 32 * 32; j < i / 32 * 32 + 32; ++j) largest = std::max(largest, std::fabs(in[0][j]));
+    for (size_t j = i / 32 * 32; j < i / 32 * 32 + 32; ++j)
+      largest = std::max(largest, std::fabs(in[0][j]));
     e.push(in[0][i], largest / 127 * 0.50002);
   }
   return e;
 }
 
-Expected expect_matmul(const OpSample& sample, const std::vector<Values>& in, const Values& before) {
+Expected expect_matmul(const OpSample& sample, const std::vector<Values>& in,
+                       const Values& before) {
   const auto p = sample.params.as<MatmulParams>();
   Expected e{before, Values(before.size(), 0.0)};  // Other columns stay.
   for (size_t row = 0; row < p.rows; ++row) {
@@ -143,13 +149,15 @@ Expected expect_rope(const OpSample& sample, const std::vector<Values>& in) {
   return e;
 }
 
-Expected expect_cache_append(const OpSample& sample, const std::vector<Values>& in, const Values& before) {
+Expected expect_cache_append(const OpSample& sample, const std::vector<Values>& in,
+                             const Values& before) {
   const auto p = sample.params.as<CacheAppendParams>();
   Expected e{before, Values(before.size(), 0.0)};
   for (size_t row = 0; row < p.rows; ++row) {
     for (size_t i = 0; i < p.width; ++i) {
       const double x = in[0][row * p.width + i];
-      const size_t at = (size_t(in[1][row * 2]) * p.context + size_t(in[1][row * 2 + 1])) * p.width + i;
+      const size_t at =
+          (size_t(in[1][row * 2]) * p.context + size_t(in[1][row * 2 + 1])) * p.width + i;
       e.values[at] = x;
       e.tolerance[at] = sample.variant == DType::kF16 ? std::fabs(x) * 0x1p-11 + 0x1p-25 : 1e-15;
     }
@@ -180,7 +188,8 @@ Expected expect_attention(const OpSample& sample, const std::vector<Values>& in)
       for (size_t d = 0; d < p.head_dim; ++d) {
         double sum = 0, magnitude = 0;
         for (size_t j = 0; j <= position; ++j) {
-          const double v = in[2][((sequence * p.context + j) * p.kv_heads + kv_head) * p.head_dim + d];
+          const double v =
+              in[2][((sequence * p.context + j) * p.kv_heads + kv_head) * p.head_dim + d];
           sum += weights[j] / total * v;
           magnitude += weights[j] / total * std::fabs(v);
         }
@@ -220,7 +229,8 @@ Expected expect_select_rows(const OpSample& sample, const std::vector<Values>& i
   return e;
 }
 
-Expected expect(OpKind kind, const OpSample& sample, const std::vector<Values>& in, const Values& before) {
+Expected expect(OpKind kind, const OpSample& sample, const std::vector<Values>& in,
+                const Values& before) {
   switch (kind) {
     case OpKind::kEmbed: return expect_embed(sample, in);
     case OpKind::kRmsNorm: return expect_rms_norm(sample, in);
@@ -257,7 +267,8 @@ class OpMeaningTest : public QObject {
 
 void OpMeaningTest::every_reference_means_its_formula_data() {
   QTest::addColumn<int>("kind");
-  for (int kind = 0; kind < kOpKinds; ++kind) QTest::addRow("%s", op_name(OpKind(kind)).data()) << kind;
+  for (int kind = 0; kind < kOpKinds; ++kind)
+    QTest::addRow("%s", op_name(OpKind(kind)).data()) << kind;
 }
 
 void OpMeaningTest::every_reference_means_its_formula() {
@@ -275,14 +286,18 @@ void OpMeaningTest::every_reference_means_its_formula() {
     ByteVector output = sample.output.bytes;
     QVERIFY(spec.reference(sample.variant, sample.params, inputs, output).ok());
     const Values got = values_of(sample.output, output);
-    const Expected expected = expect(spec.kind, sample, values, values_of(sample.output, sample.output.bytes));
+    const Expected expected =
+        expect(spec.kind, sample, values, values_of(sample.output, sample.output.bytes));
     QCOMPARE(got.size(), expected.values.size());
     for (size_t i = 0; i < got.size(); ++i) {
       const double error = std::fabs(got[i] - expected.values[i]);
       QVERIFY2(error <= expected.tolerance[i] + 1e-30,
                qPrintable(QString("%1: element %2 is %3, should be %4 within %5")
-                              .arg(QString::fromStdString(sample.label)).arg(i).arg(got[i], 0, 'g', 9)
-                              .arg(expected.values[i], 0, 'g', 9).arg(expected.tolerance[i])));
+                              .arg(QString::fromStdString(sample.label))
+                              .arg(i)
+                              .arg(got[i], 0, 'g', 9)
+                              .arg(expected.values[i], 0, 'g', 9)
+                              .arg(expected.tolerance[i])));
     }
     ++compared;
   }
@@ -304,7 +319,8 @@ void OpMeaningTest::what_is_not_finite_is_named() {
       QVERIFY(result.error().message.starts_with(op_name(spec.kind)));
     }
     // An embedding or a copied row can not become infinite unless the weights are.
-    QVERIFY2(found > 0 || spec.kind == OpKind::kEmbed || spec.kind == OpKind::kSelectRows, op_name(spec.kind).data());
+    QVERIFY2(found > 0 || spec.kind == OpKind::kEmbed || spec.kind == OpKind::kSelectRows,
+             op_name(spec.kind).data());
   }
 }
 

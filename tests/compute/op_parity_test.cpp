@@ -1,6 +1,6 @@
-// Goal: every op gives the same bits on every plane. Method: each op's samples, ordinary and awkward,
-// on each device of this machine and on the op's plain reference; a table of what was covered is
-// printed. SHOAL_DEVICE=vulkan:0 restricts it to one device.
+// Goal: every op gives the same bits on every plane. Method: each op's samples, ordinary and
+// awkward, on each device of this machine and on the op's plain reference; a table of what was
+// covered is printed. SHOAL_DEVICE=vulkan:0 restricts it to one device.
 
 #include <QtTest>
 
@@ -40,7 +40,8 @@ void OpParityTest::every_op_agrees_on_every_device_data() {
   for (const DeviceInfo& info : list_devices()) {
     const QString selector = QString::fromStdString(info.selector);
     if (!only.isEmpty() && only != selector) continue;
-    QTest::newRow(qPrintable(selector + " (" + QString::fromStdString(info.name + ", " + info.driver) + ")"))
+    QTest::newRow(
+        qPrintable(selector + " (" + QString::fromStdString(info.name + ", " + info.driver) + ")"))
         << selector << true << 3;
   }
 }
@@ -71,8 +72,8 @@ void OpParityTest::check(const std::string& column, Device& device) {
       if (difference.value().empty()) continue;
       ++cell.failed;
       differences << QString::fromStdString(std::string(op_name(spec.kind)) + " " +
-                                            std::string(dtype_name(sample.variant)) + ", " + sample.label + ": " +
-                                            difference.value());
+                                            std::string(dtype_name(sample.variant)) + ", " +
+                                            sample.label + ": " + difference.value());
     }
   }
   std::printf("%s\n", column.c_str());

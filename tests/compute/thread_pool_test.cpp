@@ -1,5 +1,6 @@
-// Goal: every piece of every job is done exactly once, whatever the threads do. Method: many small jobs,
-// as decoding makes them, with counts for each piece. Worth running under the thread sanitizer.
+// Goal: every piece of every job is done exactly once, whatever the threads do. Method: many small
+// jobs, as decoding makes them, with counts for each piece. Worth running under the thread
+// sanitizer.
 
 #include <QtTest>
 
@@ -40,7 +41,8 @@ void ThreadPoolTest::what_the_pieces_wrote_is_seen_by_the_caller() {
   std::vector<int64_t> values(1000, 1);
   for (int job = 0; job < 500; ++job) {
     pool.run(10, [&](int64_t piece) {
-      for (int64_t i = piece * 100; i < piece * 100 + 100; ++i) values[static_cast<size_t>(i)] += piece;
+      for (int64_t i = piece * 100; i < piece * 100 + 100; ++i)
+        values[static_cast<size_t>(i)] += piece;
     });
   }
   for (size_t i = 0; i < values.size(); ++i) QCOMPARE(values[i], int64_t(1 + 500 * (i / 100)));

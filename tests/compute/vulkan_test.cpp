@@ -1,7 +1,7 @@
 // Goal: the vulkan plane keeps the contract of backend.h on the software driver, says why where it
 // cannot, makes no call that the validation layer objects to, and its kernels hold only arithmetic
-// that docs/EXACT.md allows. op_parity_test compares the ops' bits on every plane; here they run once
-// more, under the validation layer and with every copy staged.
+// that docs/EXACT.md allows. op_parity_test compares the ops' bits on every plane; here they run
+// once more, under the validation layer and with every copy staged.
 
 #include <QtTest>
 
@@ -220,19 +220,18 @@ class VulkanTest : public QObject {
     const ByteVector bytes(68);
     QVERIFY(device.value()->upload_weight(DType::kQ8_0, 1, 64, bytes).ok());
     QVERIFY(device.value()->upload_weight(DType::kF16, 2, 17, bytes).ok());
-    for (const auto& [dtype, rows, columns] : {std::tuple{DType::kQ8_0, 1, 63},
-                                               std::tuple{DType::kQ8_0, 2, 64},
-                                               std::tuple{DType::kQ4_0, 1, 64},
-                                               std::tuple{DType::kF32, 0, 17},
-                                               std::tuple{DType::kF32, 1, 0},
-                                               std::tuple{DType::kI32, 1, 17}}) {
+    for (const auto& [dtype, rows, columns] :
+         {std::tuple{DType::kQ8_0, 1, 63}, std::tuple{DType::kQ8_0, 2, 64},
+          std::tuple{DType::kQ4_0, 1, 64}, std::tuple{DType::kF32, 0, 17},
+          std::tuple{DType::kF32, 1, 0}, std::tuple{DType::kI32, 1, 17}}) {
       const auto refused = device.value()->upload_weight(dtype, rows, columns, bytes);
       QVERIFY(!refused.ok());
       QCOMPARE(refused.error().code, ErrorCode::kInvalid);
     }
   }
 
-  // More groups than a device must take in one dimension, and views that begin inside their buffers.
+  // More groups than a device must take in one dimension, and views that begin inside their
+  // buffers.
   void a_call_of_many_groups_reaches_every_element() {
     auto device = make_vulkan_backend()->open("vulkan:0", 0);
     QVERIFY(device.ok());
@@ -256,8 +255,8 @@ class VulkanTest : public QObject {
     }
   }
 
-  // A run that does not end in time counts as a hung device: this call and all later ones say so, and
-  // the end of the device waits for the work rather than free what it uses.
+  // A run that does not end in time counts as a hung device: this call and all later ones say so,
+  // and the end of the device waits for the work rather than free what it uses.
   void a_run_beyond_its_time_means_a_lost_device() {
     auto device = make_vulkan_backend({.run_timeout_ms = 0})->open("vulkan:0", 0);
     QVERIFY(device.ok());
@@ -278,7 +277,8 @@ class VulkanTest : public QObject {
     QVERIFY(!d.allocate(4).ok());
   }
 
-  // Half a word at a time, with subnormals on the way: where a shader's conversion could go its own way.
+  // Half a word at a time, with subnormals on the way: where a shader's conversion could go its own
+  // way.
   void every_finite_half_is_the_float_of_the_reference() {
     auto device = make_vulkan_backend()->open("vulkan:0", 0);
     QVERIFY(device.ok());
@@ -298,7 +298,9 @@ class VulkanTest : public QObject {
       table.bytes.insert(table.bytes.end(), bytes.begin(), bytes.end());
     }
     sample.inputs = {std::move(tokens), std::move(table)};
-    sample.output = {.dtype = DType::kF32, .rows = vocabulary, .columns = width,
+    sample.output = {.dtype = DType::kF32,
+                     .rows = vocabulary,
+                     .columns = width,
                      .bytes = ByteVector(size_t{vocabulary} * width * 4)};
     const auto difference = compare_sample(*device.value(), op_spec(OpKind::kEmbed), sample);
     QVERIFY2(difference.ok(), difference.ok() ? "" : difference.error().message.c_str());
@@ -320,9 +322,9 @@ class VulkanTest : public QObject {
         for (const OpSample& sample : spec.samples()) {
           const Result<std::string> difference = compare_sample(*device.value(), spec, sample);
           QVERIFY2(difference.ok(), difference.ok() ? "" : difference.error().message.c_str());
-          QVERIFY2(difference.value().empty(),
-                   (std::string(op_name(spec.kind)) + " " + sample.label + ": " + difference.value())
-                       .c_str());
+          QVERIFY2(difference.value().empty(), (std::string(op_name(spec.kind)) + " " +
+                                                sample.label + ": " + difference.value())
+                                                   .c_str());
         }
       }
     }
@@ -341,17 +343,20 @@ class VulkanTest : public QObject {
     QVERIFY(!messages.empty());
   }
 
-  // The bits of a contracted multiply-add, a division or a built-in exp are the driver's choice, and a
-  // driver that chooses well today hides the fault. So look at the instructions: only + - * on floats,
-  // each decorated against contraction, and no built-in function that rounds. (SPIR-V 1.5.)
+  // The bits of a contracted multiply-add, a division or a built-in exp are the driver's choice,
+  // and a driver that chooses well today hides the fault. So look at the instructions: only + - *
+  // on floats, each decorated against contraction, and no built-in function that rounds.
+  // (SPIR-V 1.5.)
   void kernels_hold_only_exact_arithmetic() {
     constexpr uint32_t kOpExtInst = 12, kOpTypeFloat = 22, kOpDecorate = 71, kNoContraction = 42;
-    const std::set<uint32_t> rounded = {129, 131, 133};                  // FAdd, FSub, FMul
-    const std::set<uint32_t> forbidden = {136, 140, 141,                 // FDiv, FRem, FMod
-                                          142, 143, 144, 145, 146, 147, 148,  // vectors and matrices
-                                          350, 351, 352, 359, 360, 361,  // subgroup float reductions
-                                          115};                          // FConvert
-    const std::set<uint32_t> integer_functions = {38, 39, 41, 42, 44, 45};  // min, max, clamp of ints
+    const std::set<uint32_t> rounded = {129, 131, 133};  // FAdd, FSub, FMul
+    const std::set<uint32_t> forbidden = {
+        136, 140, 141,                      // FDiv, FRem, FMod
+        142, 143, 144, 145, 146, 147, 148,  // vectors and matrices
+        350, 351, 352, 359, 360, 361,       // subgroup float reductions
+        115};                               // FConvert
+    const std::set<uint32_t> integer_functions = {38, 39, 41,
+                                                  42, 44, 45};  // min, max, clamp of ints
     QVERIFY(shader_table().size() >= 20);
     for (const Shader& shader : shader_table()) {
       const std::string name = std::string(shader.op) + " " + std::string(shader.variant);

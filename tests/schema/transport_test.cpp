@@ -110,8 +110,8 @@ class TransportTest : public QObject {
 
   void a_port_in_use_is_named() {
     auto listener = listen();
-    const Error error = error_from(listen_tls(network(), timer(), "127.0.0.1", listener->port(),
-                                              certificate_, &make_greeter));
+    const Error error = error_from(
+        listen_tls(network(), timer(), "127.0.0.1", listener->port(), certificate_, &make_greeter));
     QCOMPARE(error.code, ErrorCode::kExists);
     QVERIFY2(error.message.find(std::to_string(listener->port())) != std::string::npos,
              error.message.c_str());
@@ -146,7 +146,8 @@ class TransportTest : public QObject {
     limits.handshake = 50 * kj::MILLISECONDS;
     auto listener = listen(limits);
     auto address = network().parseAddress("127.0.0.1", listener->port()).wait(io_.waitScope);
-    for (const char* greeting : {"", "GET / HTTP/1.1\r\n\r\n", "shoal/1\n", "shoal/1\n\x16\x03\x01 junk"}) {
+    for (const char* greeting :
+         {"", "GET / HTTP/1.1\r\n\r\n", "shoal/1\n", "shoal/1\n\x16\x03\x01 junk"}) {
       auto stream = address->connect().wait(io_.waitScope);
       if (*greeting) stream->write(greeting, strlen(greeting)).wait(io_.waitScope);
       kj::byte sink[8192];
@@ -215,8 +216,9 @@ class TransportTest : public QObject {
 
   void attach_urls_round_trip() {
     const std::string pin(43, 'a');
-    for (const AttachUrl& url : {AttachUrl{"example.org", 7410, pin, ""}, AttachUrl{"10.0.0.1", 1, pin, "inv_-9"},
-                                 AttachUrl{"fe80::1", 65535, pin, "x"}}) {
+    for (const AttachUrl& url :
+         {AttachUrl{"example.org", 7410, pin, ""}, AttachUrl{"10.0.0.1", 1, pin, "inv_-9"},
+          AttachUrl{"fe80::1", 65535, pin, "x"}}) {
       auto parsed = parse_attach_url(format_attach_url(url));
       QVERIFY(parsed.ok());
       QCOMPARE(parsed.value().host, url.host);
@@ -240,9 +242,12 @@ class TransportTest : public QObject {
     QTest::newRow("bare ipv6") << "shoal://fe80::1:7410/" + pin << "[ ]";
     QTest::newRow("short pin") << QString("shoal://h:1/?pin=abc") << "pin";
     QTest::newRow("odd pin") << "shoal://h:1/?pin=" + QString(43, '!') << "pin";
-    QTest::newRow("unknown") << "shoal://h:1/" + pin + "&x=1" << "\"x\"";
-    QTest::newRow("invite") << "shoal://h:1/" + pin + "&invite=a%20" << "invite";
-    QTest::newRow("space") << "shoal://h:1/" + pin + " " << "space";
+    QTest::newRow("unknown") << "shoal://h:1/" + pin + "&x=1"
+                             << "\"x\"";
+    QTest::newRow("invite") << "shoal://h:1/" + pin + "&invite=a%20"
+                            << "invite";
+    QTest::newRow("space") << "shoal://h:1/" + pin + " "
+                           << "space";
     QTest::newRow("long") << "shoal://" + QString(2000, 'h') + ":1/" + pin << "longer";
   }
   void bad_attach_urls_name_the_part() {

@@ -1,6 +1,7 @@
 #pragma once
-// A coordinator and hosts as real processes on this machine, for end-to-end tests and benchmarks. All of
-// them die with the fleet. Belongs to the thread of its Qt event loop, which runs while it waits.
+// A coordinator and hosts as real processes on this machine, for end-to-end tests and benchmarks.
+// All of them die with the fleet. Belongs to the thread of its Qt event loop, which runs while it
+// waits.
 
 #include <QByteArray>
 #include <QJsonObject>
@@ -83,7 +84,7 @@ class Fleet {
 
   FleetHost& host(const QString& name) { return *hosts_.at(name); }
   QString name_of(const QJsonObject& stage) const;  // Of the host that runs it.
-  qint64 worker_pid(const QString& name);  // Of the host's first device; 0: none.
+  qint64 worker_pid(const QString& name);           // Of the host's first device; 0: none.
   Program* coordinator() { return coordinator_.get(); }
   QString folder() const { return folder_.path(); }
   QString coordinator_data() const { return folder_.filePath("coordinator"); }

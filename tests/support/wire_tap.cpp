@@ -35,11 +35,15 @@ void WireTap::accept() {
     }
     Line* raw = line.get();
     lines_.push_back(std::move(line));
-    connect(raw->near.get(), &QTcpSocket::readyRead, this, [this, raw] { pass(*raw, *raw->near, *raw->far); });
-    connect(raw->far.get(), &QTcpSocket::readyRead, this, [this, raw] { pass(*raw, *raw->far, *raw->near); });
+    connect(raw->near.get(), &QTcpSocket::readyRead, this,
+            [this, raw] { pass(*raw, *raw->near, *raw->far); });
+    connect(raw->far.get(), &QTcpSocket::readyRead, this,
+            [this, raw] { pass(*raw, *raw->far, *raw->near); });
     // One end's close is the other's, once what was read is written.
-    connect(raw->near.get(), &QTcpSocket::disconnected, this, [raw] { raw->far->disconnectFromHost(); });
-    connect(raw->far.get(), &QTcpSocket::disconnected, this, [raw] { raw->near->disconnectFromHost(); });
+    connect(raw->near.get(), &QTcpSocket::disconnected, this,
+            [raw] { raw->far->disconnectFromHost(); });
+    connect(raw->far.get(), &QTcpSocket::disconnected, this,
+            [raw] { raw->near->disconnectFromHost(); });
     raw->far->connectToHost(QHostAddress(QHostAddress::LocalHost), target_port_);
   }
 }

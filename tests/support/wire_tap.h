@@ -1,6 +1,6 @@
 #pragma once
-// A TCP proxy on loopback between a client and its coordinator: keeps what crossed, adds a delay, cuts or
-// freezes the line. Belongs to the thread of its Qt event loop.
+// A TCP proxy on loopback between a client and its coordinator: keeps what crossed, adds a delay,
+// cuts or freezes the line. Belongs to the thread of its Qt event loop.
 
 #include <QByteArray>
 #include <QObject>
@@ -20,9 +20,9 @@ class WireTap : public QObject {
   quint16 port() const { return server_.serverPort(); }
 
   void set_delay_ms(int delay_ms) { delay_ms_ = delay_ms; }  // Added to each piece, both ways.
-  void cut();                       // Resets every connection; new ones are served.
-  void set_open(bool open);         // A closed tap resets what comes.
-  void set_frozen(bool frozen);     // Nothing passes, nothing is closed: a dead line.
+  void cut();                    // Resets every connection; new ones are served.
+  void set_open(bool open);      // A closed tap resets what comes.
+  void set_frozen(bool frozen);  // Nothing passes, nothing is closed: a dead line.
 
   const QByteArray& captured() const { return captured_; }
   qint64 connections() const { return connections_; }

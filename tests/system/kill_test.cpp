@@ -1,6 +1,7 @@
 // Goal: whatever dies under a generation, the text goes on and is the text of an undisturbed run.
-// Method: a tap between each host and the coordinator slows the stream, so that "at the first token" can be
-// hit; the victim is the host of the middle stage; a spare host is there to replace it.
+// Method: a tap between each host and the coordinator slows the stream, so that "at the first
+// token" can be hit; the victim is the host of the middle stage; a spare host is there to replace
+// it.
 
 #include <signal.h>
 
@@ -21,9 +22,13 @@ class KillTest : public QObject {
   QStringList gaps_;
 
   static QStringList request() {
-    return {"--model", "m", "--prompt", "And the king said unto", "--max-tokens",
-            QString::number(kTokens), "--temperature", "0.8", "--seed", "11", "--stages", "3",
-            "--ignore-eos", "--stream"};
+    return {"--model",       "m",
+            "--prompt",      "And the king said unto",
+            "--max-tokens",  QString::number(kTokens),
+            "--temperature", "0.8",
+            "--seed",        "11",
+            "--stages",      "3",
+            "--ignore-eos",  "--stream"};
   }
 
   // The host of the session's second stage, read from the stream's events.
@@ -106,10 +111,13 @@ class KillTest : public QObject {
     QCOMPARE(hurt.text(), expected_);
     QCOMPARE(hurt.summary.value("tokens").toInt(), kTokens);
     for (const QJsonValue& failover : hurt.summary.value("failovers").toArray()) {
-      gaps_ += QString("%1 at %2: %3 ms").arg(what).arg(at_token)
+      gaps_ += QString("%1 at %2: %3 ms")
+                   .arg(what)
+                   .arg(at_token)
                    .arg(failover.toObject().value("gap_ms").toInt());
     }
-    // A loss after the last token's step may go unnoticed; every earlier one must have been repaired.
+    // A loss after the last token's step may go unnoticed; every earlier one must have been
+    // repaired.
     if (at_token < kTokens - 1) QVERIFY(!hurt.summary.value("failovers").toArray().isEmpty());
     QCOMPARE(fleet_->wait_ready(4), QString());
   }
@@ -125,7 +133,8 @@ class KillTest : public QObject {
       QVERIFY(killed);
       QVERIFY(cut.exit_code != 0);
       QVERIFY(fleet_->coordinator()->wait_exit(5'000));
-      QCOMPARE(fleet_->start_coordinator(), QString());  // It checks its store's integrity when it opens.
+      QCOMPARE(fleet_->start_coordinator(),
+               QString());  // It checks its store's integrity when it opens.
       QCOMPARE(fleet_->wait_ready(4, 30'000), QString());
       const QJsonArray sessions = fleet_->ctl({"session", "list"}).value("sessions").toArray();
       QVERIFY(!sessions.isEmpty());

@@ -1,5 +1,6 @@
-// Goal: a model split over several processes that speak TLS gives the bits of one process, wherever it is
-// cut. Method: `shoal-run` in one process is the oracle; the fleet's text and ids must equal its own.
+// Goal: a model split over several processes that speak TLS gives the bits of one process, wherever
+// it is cut. Method: `shoal-run` in one process is the oracle; the fleet's text and ids must equal
+// its own.
 
 #include <QJsonArray>
 #include <QJsonDocument>
@@ -18,14 +19,16 @@ class PipelineTest : public QObject {
   QJsonObject one_process(const QString& prompt, const QStringList& more = {}) {
     Program run("shoal-run",
                 QStringList{"generate", "--model", model_, "--device", "cpu", "--threads", "1",
-                            "--prompt", prompt, "--max-tokens", "24", "--json"} + more,
+                            "--prompt", prompt, "--max-tokens", "24", "--json"} +
+                    more,
                 fleet_->folder() + "/logs/shoal-run.log");
     run.wait_exit(60'000);
     return QJsonDocument::fromJson(run.output().trimmed().split('\n').last()).object();
   }
 
   Generation several(const QString& prompt, const QStringList& more = {}) {
-    return fleet_->generate(QStringList{"--model", "m", "--prompt", prompt, "--max-tokens", "24"} + more);
+    return fleet_->generate(QStringList{"--model", "m", "--prompt", prompt, "--max-tokens", "24"} +
+                            more);
   }
 
  private Q_SLOTS:
@@ -65,7 +68,8 @@ class PipelineTest : public QObject {
     const QString prompt = "The little dog";
     const QStringList sampling{"--temperature", "0.9", "--top-p", "0.95", "--seed", "7"};
     const QJsonObject expected = one_process(prompt, sampling);
-    const Generation split = several(prompt, QStringList{"--stages", "3", "--ignore-eos"} + sampling);
+    const Generation split =
+        several(prompt, QStringList{"--stages", "3", "--ignore-eos"} + sampling);
     QVERIFY2(split.exit_code == 0, split.log + fleet_->logs());
     QCOMPARE(split.summary.value("hosts").toInt(), 3);
     QCOMPARE(split.summary.value("ids"), expected.value("ids"));
@@ -92,12 +96,14 @@ class PipelineTest : public QObject {
   void what_cannot_be_done_is_said() {
     Generation refused = several("Once", {"--stages", "5"});
     QVERIFY(refused.exit_code != 0);
-    QVERIFY2(refused.summary.value("error").toObject().value("message").toString().contains("device"),
-             QJsonDocument(refused.summary).toJson() + refused.log);
+    QVERIFY2(
+        refused.summary.value("error").toObject().value("message").toString().contains("device"),
+        QJsonDocument(refused.summary).toJson() + refused.log);
     refused = fleet_->generate({"--model", "absent", "--prompt", "x", "--max-tokens", "4"});
     QVERIFY(refused.exit_code != 0);
-    QVERIFY2(refused.summary.value("error").toObject().value("message").toString().contains("absent"),
-             refused.log);
+    QVERIFY2(
+        refused.summary.value("error").toObject().value("message").toString().contains("absent"),
+        refused.log);
   }
 };
 

@@ -1,6 +1,7 @@
-// Goal: a capture of the wire and a scan of the volunteers' disks hold no plain weights, no prompt, no
-// generated text and no shard key. Method: real processes, every host behind a tap, then a search for pieces
-// of what must not be there. Each search is shown to find its piece where it is allowed to be.
+// Goal: a capture of the wire and a scan of the volunteers' disks hold no plain weights, no prompt,
+// no generated text and no shard key. Method: real processes, every host behind a tap, then a
+// search for pieces of what must not be there. Each search is shown to find its piece where it is
+// allowed to be.
 
 #include <QDirIterator>
 #include <QFile>
@@ -37,7 +38,8 @@ class SecrecyTest : public QObject {
     for (const QByteArray& piece : weight_pieces()) {
       if (haystack.contains(piece)) found += "weights";
     }
-    if (haystack.contains(prompt_.toUtf8()) || haystack.contains("quartermasters")) found += "prompt";
+    if (haystack.contains(prompt_.toUtf8()) || haystack.contains("quartermasters"))
+      found += "prompt";
     if (text_.size() > 12 && haystack.contains(text_.left(12).toUtf8())) found += "text";
     return found;
   }
@@ -49,8 +51,8 @@ class SecrecyTest : public QObject {
     QCOMPARE(fleet_->publish(demo_model(), "m"), QString());
     for (const char* name : {"a", "b"}) QCOMPARE(fleet_->add_host(name), QString());
     QCOMPARE(fleet_->wait_ready(2), QString());
-    const Generation run = fleet_->generate(
-        {"--model", "m", "--prompt", prompt_, "--max-tokens", "32", "--stages", "2", "--ignore-eos"});
+    const Generation run = fleet_->generate({"--model", "m", "--prompt", prompt_, "--max-tokens",
+                                             "32", "--stages", "2", "--ignore-eos"});
     QVERIFY2(run.exit_code == 0, run.log + fleet_->logs());
     text_ = run.text();
     QVERIFY(text_.size() > 40);
@@ -70,7 +72,8 @@ class SecrecyTest : public QObject {
       crossed += wire.size();
       QCOMPARE(found_in(wire), QStringList());
     }
-    QVERIFY2(crossed > read(demo_model()).size(), "every shard should have crossed to one of the two");
+    QVERIFY2(crossed > read(demo_model()).size(),
+             "every shard should have crossed to one of the two");
   }
 
   // The ServerHello's supported_versions extension says what was negotiated: 0x0304 is TLS 1.3.
@@ -83,7 +86,8 @@ class SecrecyTest : public QObject {
   void volunteers_disks_hold_nothing_plain() {
     int files = 0;
     for (const char* name : {"a", "b"}) {
-      QDirIterator it(fleet_->host(name).data, QDir::Files | QDir::Hidden, QDirIterator::Subdirectories);
+      QDirIterator it(fleet_->host(name).data, QDir::Files | QDir::Hidden,
+                      QDirIterator::Subdirectories);
       while (it.hasNext()) {
         const QString path = it.next();
         ++files;

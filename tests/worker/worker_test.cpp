@@ -1,5 +1,6 @@
-// Goal: a worker computes exactly what the engine computes, and nothing that reaches it over its pipe makes it
-// do anything else. Method: real shoal-worker processes; a tiny model of random weights, sealed as shards.
+// Goal: a worker computes exactly what the engine computes, and nothing that reaches it over its
+// pipe makes it do anything else. Method: real shoal-worker processes; a tiny model of random
+// weights, sealed as shards.
 
 #include <kj/async-io.h>
 
@@ -32,10 +33,11 @@ struct Shard {
 
 Shard seal(const compute::Fragment& fragment) {
   ByteVector plain;
-  const Result<void> written = compute::write_shard(fragment, [&plain](ByteSpan bytes) -> Result<void> {
-    plain.insert(plain.end(), bytes.begin(), bytes.end());
-    return {};
-  });
+  const Result<void> written =
+      compute::write_shard(fragment, [&plain](ByteSpan bytes) -> Result<void> {
+        plain.insert(plain.end(), bytes.begin(), bytes.end());
+        return {};
+      });
   SHOAL_CHECK(written.ok());
   Shard shard{random_key()};
   shard.sealed = seal_stream(shard.key, plain);
@@ -73,7 +75,8 @@ class WorkerTest : public QObject {
   std::pair<ChildProcess, OwnedFd> spawn() {
     auto [ours, theirs] = make_socket_pair().value();
     ChildOptions options;
-    options.argv = {SHOAL_BIN_DIR "/shoal-worker", "--device", "cpu", "--threads", "1", "--rpc-fd", "3"};
+    options.argv = {
+        SHOAL_BIN_DIR "/shoal-worker", "--device", "cpu", "--threads", "1", "--rpc-fd", "3"};
     options.channel = std::move(theirs);
     return {ChildProcess::spawn(std::move(options)).value(), std::move(ours)};
   }
@@ -96,14 +99,18 @@ class WorkerTest : public QObject {
   }
   Error error_in(kj::Promise<void> promise) {
     return promise
-        .then([] { return Error{ErrorCode::kInvalid, ""}; },
-              [](kj::Exception&& exception) { return rpc::error_of(exception); })
+        .then(
+            [] {
+              return Error{ErrorCode::kInvalid, ""};
+            },
+            [](kj::Exception&& exception) { return rpc::error_of(exception); })
         .wait(io_.waitScope);
   }
 
   using OpenRequest = capnp::Request<rpc::Worker::OpenStageParams, rpc::Worker::OpenStageResults>;
 
-  OpenRequest open_request(Worker& worker, size_t first, size_t count, const BoxPublicKey* other_key = nullptr) {
+  OpenRequest open_request(Worker& worker, size_t first, size_t count,
+                           const BoxPublicKey* other_key = nullptr) {
     OpenRequest request = worker.client.openStageRequest();
     auto spec = request.initSpec();
     spec.setContext(kContext);
@@ -151,8 +158,8 @@ class WorkerTest : public QObject {
 
   using StepRequest = capnp::Request<rpc::Stage::StepParams, rpc::Stage::StepResults>;
 
-  StepRequest token_step(rpc::Stage::Client& stage, const std::vector<int32_t>& tokens, uint32_t position,
-                         uint32_t sequence = 0) {
+  StepRequest token_step(rpc::Stage::Client& stage, const std::vector<int32_t>& tokens,
+                         uint32_t position, uint32_t sequence = 0) {
     StepRequest request = stage.stepRequest();
     auto input = request.initInput();
     auto sequences = input.initSequences(static_cast<uint32_t>(tokens.size()));
@@ -282,9 +289,15 @@ class WorkerTest : public QObject {
     QCOMPARE(answer.getOutput().getTokens().size(), 2u);
 
     const size_t vocabulary = static_cast<size_t>(here->shape().vocabulary);
-    SamplingOptions greedy{.temperature = 0, .top_k = 0, .top_p = 1, .min_p = 0, .repetition_window = 0};
-    SamplingOptions warm{.temperature = 0.9f, .top_k = 0, .top_p = 1, .min_p = 0, .repetition_penalty = 1.3f,
-                         .repetition_window = 3, .seed = 77};
+    SamplingOptions greedy{
+        .temperature = 0, .top_k = 0, .top_p = 1, .min_p = 0, .repetition_window = 0};
+    SamplingOptions warm{.temperature = 0.9f,
+                         .top_k = 0,
+                         .top_p = 1,
+                         .min_p = 0,
+                         .repetition_penalty = 1.3f,
+                         .repetition_window = 3,
+                         .seed = 77};
     QCOMPARE(answer.getOutput().getTokens()[0],
              sample(std::span(logits).first(vocabulary), greedy, {}, 0).value());
     QCOMPARE(answer.getOutput().getTokens()[1],
@@ -302,7 +315,8 @@ class WorkerTest : public QObject {
     const BoxPublicKey other_key = other.public_key();
     const Error error = error_in(open_request(worker, 0, 1, &other_key).send());
     QCOMPARE(error.code, ErrorCode::kDenied);
-    QVERIFY2(error.message.find(shards_[0].digest.hex()) != std::string::npos, error.message.c_str());
+    QVERIFY2(error.message.find(shards_[0].digest.hex()) != std::string::npos,
+             error.message.c_str());
 
     // The right worker, but the key of another shard: the first bytes show it.
     OpenRequest request = open_request(worker, 0, 1);
@@ -323,12 +337,16 @@ class WorkerTest : public QObject {
       QVERIFY2(error.message.find(field) != std::string::npos, error.message.c_str());
     };
     refused([](rpc::StageSpec::Builder spec) { spec.setContext(0); }, "spec.context");
-    refused([](rpc::StageSpec::Builder spec) { spec.setContext(limits::kContextMax + 1); }, "spec.context");
+    refused([](rpc::StageSpec::Builder spec) { spec.setContext(limits::kContextMax + 1); },
+            "spec.context");
     refused([](rpc::StageSpec::Builder spec) { spec.setSequences(0); }, "spec.sequences");
-    refused([](rpc::StageSpec::Builder spec) { spec.setRowsMax(limits::kRowsMax + 1); }, "spec.rowsMax");
+    refused([](rpc::StageSpec::Builder spec) { spec.setRowsMax(limits::kRowsMax + 1); },
+            "spec.rowsMax");
     refused([](rpc::StageSpec::Builder spec) { spec.initShards(0); }, "spec.shards");
-    refused([](rpc::StageSpec::Builder spec) { spec.getShards()[0].setSealedBytes(0); }, "shard.sealedBytes");
-    refused([](rpc::StageSpec::Builder spec) { spec.getShards()[0].initDigest(31); }, "shard.digest");
+    refused([](rpc::StageSpec::Builder spec) { spec.getShards()[0].setSealedBytes(0); },
+            "shard.sealedBytes");
+    refused([](rpc::StageSpec::Builder spec) { spec.getShards()[0].initDigest(31); },
+            "shard.digest");
     QCOMPARE(error_in(worker.client.pingRequest().send()).message, std::string());
   }
 
@@ -342,7 +360,8 @@ class WorkerTest : public QObject {
         auto loader = open_request(worker, 1, 1).send().wait(io_.waitScope).getLoader();
         (void)error_in(write(loader, 0, bad));
         const Error error = error_in(loader.finishRequest().send());
-        QVERIFY2(error.message.find(shard.digest.hex()) != std::string::npos, error.message.c_str());
+        QVERIFY2(error.message.find(shard.digest.hex()) != std::string::npos,
+                 error.message.c_str());
         QCOMPARE(error.code, ErrorCode::kCorrupt);
       }
     }
@@ -381,7 +400,8 @@ class WorkerTest : public QObject {
     rpc::Stage::Client back = open(worker, 2, 3);
     const auto refused = [&](StepRequest request, const char* field) {
       const Error error = error_in(request.send());
-      QVERIFY2(error.code == ErrorCode::kInvalid, (std::string(field) + ": " + error.message).c_str());
+      QVERIFY2(error.code == ErrorCode::kInvalid,
+               (std::string(field) + ": " + error.message).c_str());
       QVERIFY2(error.message.find(field) != std::string::npos, error.message.c_str());
     };
     refused(token_step(front, std::vector<int32_t>(kRowsMax + 1, 1), 0), "step.positions");
@@ -412,7 +432,8 @@ class WorkerTest : public QObject {
     refused(with_draw([](rpc::Draw::Builder draw) { draw.setRow(2); }), "draw.row");
     refused(with_draw([](rpc::Draw::Builder draw) { draw.initHistory(limits::kHistoryMax + 1); }),
             "draw.history");
-    refused(with_draw([](rpc::Draw::Builder draw) { draw.initSampling().setTemperature(NAN); }), "temperature");
+    refused(with_draw([](rpc::Draw::Builder draw) { draw.initSampling().setTemperature(NAN); }),
+            "temperature");
     {
       StepRequest request = hidden_step(back, hidden, 2);
       auto draws = request.getInput().initDraws(2);
@@ -439,10 +460,13 @@ class WorkerTest : public QObject {
   void answers_while_it_computes() {
     Worker worker = start();
     bool measured = false;
-    auto benchmark = worker.client.benchmarkRequest().send().then([&](auto&& answer) {
-      measured = true;
-      return answer.getReport().getDecodeRowsPerSecond();
-    }).eagerlyEvaluate(nullptr);
+    auto benchmark = worker.client.benchmarkRequest()
+                         .send()
+                         .then([&](auto&& answer) {
+                           measured = true;
+                           return answer.getReport().getDecodeRowsPerSecond();
+                         })
+                         .eagerlyEvaluate(nullptr);
     worker.client.pingRequest().send().wait(io_.waitScope);
     QVERIFY(!measured);
     QVERIFY(benchmark.wait(io_.waitScope) > 0);
@@ -463,7 +487,9 @@ class WorkerTest : public QObject {
     ByteVector garbage(64 << 10);
     random.fill(garbage);
     // It may hang up before it has read all of it.
-    stream->write(garbage.data(), garbage.size()).catch_([](kj::Exception&&) {}).wait(io_.waitScope);
+    stream->write(garbage.data(), garbage.size())
+        .catch_([](kj::Exception&&) {})
+        .wait(io_.waitScope);
     const std::optional<ChildExit> exit = child.wait(Millis{20'000});
     QVERIFY(exit.has_value());
     QVERIFY2(exit->signal == 0, exit->text().c_str());

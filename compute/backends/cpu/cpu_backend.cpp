@@ -21,8 +21,7 @@ class CpuBuffer final : public Buffer {
  public:
   // Null data when the memory can not be had.
   explicit CpuBuffer(int64_t size)
-      : size_(size),
-        data_(static_cast<std::byte*>(std::aligned_alloc(kAlignment, rounded(size)))) {
+      : size_(size), data_(static_cast<std::byte*>(std::aligned_alloc(kAlignment, rounded(size)))) {
     if (data_ != nullptr) std::memset(data_.get(), 0, rounded(size));
   }
 
@@ -100,7 +99,8 @@ class CpuDevice final : public Device {
     SHOAL_CHECK(bytes >= 0);
     auto buffer = bytes <= info_.memory_bytes ? std::make_unique<CpuBuffer>(bytes) : nullptr;
     if (buffer == nullptr || buffer->data() == nullptr) {
-      return Error{ErrorCode::kNoSpace, "cpu: " + std::to_string(bytes) + " bytes do not fit into memory"};
+      return Error{ErrorCode::kNoSpace,
+                   "cpu: " + std::to_string(bytes) + " bytes do not fit into memory"};
     }
     return buffer;
   }

@@ -1,6 +1,6 @@
 #pragma once
-// The `cpu` plane: always there. Kernels chosen by what the processor has; the same bits for any choice
-// and any number of threads.
+// The `cpu` plane: always there. Kernels chosen by what the processor has; the same bits for any
+// choice and any number of threads.
 
 #include <memory>
 

@@ -1,7 +1,8 @@
-// The hot kernels with AVX2 and F16C, in the same order of sums as the portable ones: eight lanes of a
-// float chunk are the eight lanes of a register, eight columns of a tile are eight lanes of integers.
-// No fused multiply-add: -ffp-contract=off holds for this file too, and the intrinsics used are single
-// operations. Half to float by the processor is exact, so it has only one possible result.
+// The hot kernels with AVX2 and F16C, in the same order of sums as the portable ones: eight lanes
+// of a float chunk are the eight lanes of a register, eight columns of a tile are eight lanes of
+// integers. No fused multiply-add: -ffp-contract=off holds for this file too, and the intrinsics
+// used are single operations. Half to float by the processor is exact, so it has only one possible
+// result.
 
 #include "compute/backends/cpu/kernels.h"
 
@@ -13,8 +14,8 @@
 #include "compute/backends/cpu/weight_layout.h"
 #include "shaders/exact_math.h"
 
-// Only what stands below is compiled for AVX2, and it uses no template of a header: the linker might
-// take that instance for the whole program.
+// Only what stands below is compiled for AVX2, and it uses no template of a header: the linker
+// might take that instance for the whole program.
 #ifdef __clang__
 #pragma clang attribute push(__attribute__((target("avx2,f16c"))), apply_to = function)
 #else
@@ -44,7 +45,8 @@ __m256i magnitude_bits(__m256 x) {
 }
 
 __m256 zero_below(__m256 x, uint32_t bits) {
-  const __m256i keep = _mm256_cmpgt_epi32(magnitude_bits(x), _mm256_set1_epi32(static_cast<int>(bits - 1)));
+  const __m256i keep =
+      _mm256_cmpgt_epi32(magnitude_bits(x), _mm256_set1_epi32(static_cast<int>(bits - 1)));
   return _mm256_and_ps(x, _mm256_castsi256_ps(keep));
 }
 __m256 flush8(__m256 x) { return zero_below(x, SHOAL_FLUSH_BITS); }
@@ -55,7 +57,8 @@ struct Finite8 {
   __m256i bad;
   Finite8() : bad(_mm256_setzero_si256()) {}
   __m256 operator()(__m256 x) {
-    bad = _mm256_or_si256(bad, _mm256_cmpgt_epi32(magnitude_bits(x), _mm256_set1_epi32(0x7F7FFFFF)));
+    bad =
+        _mm256_or_si256(bad, _mm256_cmpgt_epi32(magnitude_bits(x), _mm256_set1_epi32(0x7F7FFFFF)));
     return x;
   }
   bool all() const { return _mm256_testz_si256(bad, bad) != 0; }
@@ -77,9 +80,11 @@ __m128 tree4(__m256 a, __m256 b, __m256 c, __m256 d) {
 // exact_exp() of eight numbers. REQUIRES: none is NaN.
 __m256 exp8(__m256 x) {
   const __m256 keep = _mm256_cmp_ps(x, broadcast(-69.0f), _CMP_GE_OQ);
-  // A lane below -69 is zeroed at the end; until then any number will do that keeps its bits in range.
+  // A lane below -69 is zeroed at the end; until then any number will do that keeps its bits in
+  // range.
   x = _mm256_min_ps(_mm256_max_ps(x, broadcast(-69.0f)), broadcast(80.0f));
-  const __m256 t = _mm256_add_ps(_mm256_mul_ps(x, broadcast(1.44269504088896341f)), broadcast(12582912.0f));
+  const __m256 t =
+      _mm256_add_ps(_mm256_mul_ps(x, broadcast(1.44269504088896341f)), broadcast(12582912.0f));
   const __m256 n = _mm256_sub_ps(t, broadcast(12582912.0f));
   const __m256i n_bits = _mm256_sub_epi32(_mm256_castps_si256(t), _mm256_set1_epi32(0x4B400000));
   const __m256 r1 = _mm256_sub_ps(x, _mm256_mul_ps(n, broadcast(0.693359375f)));
@@ -90,14 +95,16 @@ __m256 exp8(__m256 x) {
   p = _mm256_add_ps(_mm256_mul_ps(p, r), broadcast(4.1665795894e-2f));
   p = _mm256_add_ps(_mm256_mul_ps(p, r), broadcast(1.6666665459e-1f));
   p = _mm256_add_ps(_mm256_mul_ps(p, r), broadcast(5.0000001201e-1f));
-  const __m256 q = _mm256_add_ps(_mm256_add_ps(_mm256_mul_ps(p, _mm256_mul_ps(r, r)), r), broadcast(1.0f));
+  const __m256 q =
+      _mm256_add_ps(_mm256_add_ps(_mm256_mul_ps(p, _mm256_mul_ps(r, r)), r), broadcast(1.0f));
   const __m256i scale = _mm256_slli_epi32(_mm256_add_epi32(n_bits, _mm256_set1_epi32(127)), 23);
   return _mm256_and_ps(_mm256_mul_ps(q, _mm256_castsi256_ps(scale)), keep);
 }
 
 // exact_reciprocal() for 1 <= x <= 2.
 __m256 reciprocal8(__m256 x) {
-  __m256 y = _mm256_castsi256_ps(_mm256_sub_epi32(_mm256_set1_epi32(0x7EF311C7), _mm256_castps_si256(x)));
+  __m256 y =
+      _mm256_castsi256_ps(_mm256_sub_epi32(_mm256_set1_epi32(0x7EF311C7), _mm256_castps_si256(x)));
   for (int i = 0; i < 4; ++i) {
     const __m256 t = _mm256_sub_ps(broadcast(1.0f), _mm256_mul_ps(x, y));
     y = _mm256_add_ps(y, _mm256_mul_ps(y, t));
@@ -117,7 +124,9 @@ __m256 silu8(__m256 x) {
 
 struct LoadF32 {
   static constexpr int64_t kBytes = 4;
-  static __m256 eight(const std::byte* at) { return _mm256_loadu_ps(reinterpret_cast<const float*>(at)); }
+  static __m256 eight(const std::byte* at) {
+    return _mm256_loadu_ps(reinterpret_cast<const float*>(at));
+  }
 };
 struct LoadF16 {
   static constexpr int64_t kBytes = 2;
@@ -146,10 +155,12 @@ __m256 load_tail(const std::byte* at, int64_t count) {
   return Load::eight(eight);
 }
 
-// Dots of Rows vectors, whose elements went through factor() and end in zeros up to a multiple of 8,
-// with four weight rows, in the order of float chunks. A column's sums stand in sums[row] lane by lane.
+// Dots of Rows vectors, whose elements went through factor() and end in zeros up to a multiple of
+// 8, with four weight rows, in the order of float chunks. A column's sums stand in sums[row] lane
+// by lane.
 template <class Load, int Rows>
-void dot4(const float* const (&x)[Rows], const std::byte* const (&w)[4], int64_t k, __m128 (&sums)[Rows]) {
+void dot4(const float* const (&x)[Rows], const std::byte* const (&w)[4], int64_t k,
+          __m128 (&sums)[Rows]) {
   for (int r = 0; r < Rows; ++r) sums[r] = _mm_setzero_ps();
   for (int64_t begin = 0; begin < k; begin += SHOAL_SUM_CHUNK) {
     const int64_t end = smaller(k, begin + SHOAL_SUM_CHUNK);
@@ -162,7 +173,8 @@ void dot4(const float* const (&x)[Rows], const std::byte* const (&w)[4], int64_t
       for (int c = 0; c < 4; ++c) {
         const __m256 weight = Load::eight(w[c] + i * Load::kBytes);
         for (int r = 0; r < Rows; ++r) {
-          lanes[r][c] = _mm256_add_ps(lanes[r][c], _mm256_mul_ps(_mm256_loadu_ps(x[r] + i), weight));
+          lanes[r][c] =
+              _mm256_add_ps(lanes[r][c], _mm256_mul_ps(_mm256_loadu_ps(x[r] + i), weight));
         }
       }
     }
@@ -170,7 +182,8 @@ void dot4(const float* const (&x)[Rows], const std::byte* const (&w)[4], int64_t
       for (int c = 0; c < 4; ++c) {
         const __m256 weight = load_tail<Load>(w[c] + i * Load::kBytes, end - i);
         for (int r = 0; r < Rows; ++r) {
-          lanes[r][c] = _mm256_add_ps(lanes[r][c], _mm256_mul_ps(_mm256_loadu_ps(x[r] + i), weight));
+          lanes[r][c] =
+              _mm256_add_ps(lanes[r][c], _mm256_mul_ps(_mm256_loadu_ps(x[r] + i), weight));
         }
       }
     }
@@ -198,7 +211,8 @@ template <class Load>
 bool float_matmul(const KernelCall& call, int64_t first, int64_t last, float* scratch) {
   const auto p = call.as<MatmulParams>();
   const int64_t stride = padded(p.k);
-  for (int64_t row = 0; row < p.rows; ++row) factor_row(call.floats(0) + row * p.k, p.k, scratch + row * stride);
+  for (int64_t row = 0; row < p.rows; ++row)
+    factor_row(call.floats(0) + row * p.k, p.k, scratch + row * stride);
   const int64_t column_end = smaller(p.n, last * kTileRows);
   float* out = call.floats_out(2);
   uint32_t bad = 0;
@@ -236,7 +250,9 @@ bool float_matmul(const KernelCall& call, int64_t first, int64_t last, float* sc
 
 // --- matmul, quantised weights: tiles of eight rows (weight_layout.h) ---
 
-__m256i load_bytes(const std::byte* at) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at)); }
+__m256i load_bytes(const std::byte* at) {
+  return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at));
+}
 
 __m256i four_bytes(const std::byte* at) {
   int32_t four;
@@ -257,7 +273,8 @@ struct Q8Tile {
       const __m256i w_magnitude = _mm256_abs_epi8(w);  // -128 becomes 128, unsigned.
       for (int r = 0; r < Rows; ++r) {
         const __m256i signed_x = _mm256_sign_epi8(four_bytes(x[r] + g * 4), w);
-        const __m256i pairs = _mm256_maddubs_epi16(w_magnitude, signed_x);  // At most 2 * 128 * 127.
+        const __m256i pairs =
+            _mm256_maddubs_epi16(w_magnitude, signed_x);  // At most 2 * 128 * 127.
         sums[r] = _mm256_add_epi32(sums[r], _mm256_madd_epi16(pairs, ones));
       }
     }
@@ -268,8 +285,8 @@ struct Q4Tile {
   static constexpr int64_t kBlockBytes = kQ4TileBlock;
   // Nibbles stand for themselves minus 8: 8 times the sum of x is taken off at the end.
   template <int Rows>
-  static void block(const std::byte* quants, const std::byte* const (&x)[Rows], const int32_t* x_sums,
-                    int64_t x_sums_stride, __m256i (&sums)[Rows]) {
+  static void block(const std::byte* quants, const std::byte* const (&x)[Rows],
+                    const int32_t* x_sums, int64_t x_sums_stride, __m256i (&sums)[Rows]) {
     const __m256i low_mask = _mm256_set1_epi8(15);
     __m256i pairs[Rows];  // At most 16 * 15 * 127 in 16 bits.
     for (int r = 0; r < Rows; ++r) pairs[r] = _mm256_setzero_si256();
@@ -279,7 +296,8 @@ struct Q4Tile {
       const __m256i high = _mm256_and_si256(_mm256_srli_epi16(both, 4), low_mask);
       for (int r = 0; r < Rows; ++r) {
         pairs[r] = _mm256_add_epi16(pairs[r], _mm256_maddubs_epi16(low, four_bytes(x[r] + g * 4)));
-        pairs[r] = _mm256_add_epi16(pairs[r], _mm256_maddubs_epi16(high, four_bytes(x[r] + 16 + g * 4)));
+        pairs[r] =
+            _mm256_add_epi16(pairs[r], _mm256_maddubs_epi16(high, four_bytes(x[r] + 16 + g * 4)));
       }
     }
     for (int r = 0; r < Rows; ++r) {
@@ -301,7 +319,8 @@ void tile_dots(const std::byte* tile, const std::byte* x, int64_t x_stride, cons
     for (int r = 0; r < Rows; ++r) chunk[r] = _mm256_setzero_ps();
     for (int64_t b = begin; b < end; ++b) {
       const std::byte* at = tile + b * Tile::kBlockBytes;
-      const __m256 weight_scale = _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(at)));
+      const __m256 weight_scale =
+          _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(at)));
       const std::byte* rows[Rows];
       for (int r = 0; r < Rows; ++r) rows[r] = x + r * x_stride + b * 32;
       __m256i integers[Rows];
@@ -310,7 +329,8 @@ void tile_dots(const std::byte* tile, const std::byte* x, int64_t x_stride, cons
         float scale;
         std::memcpy(&scale, x + r * x_stride + k + b * 4, 4);
         const __m256 product_scale = _mm256_mul_ps(weight_scale, broadcast(scale));
-        chunk[r] = _mm256_add_ps(chunk[r], _mm256_mul_ps(_mm256_cvtepi32_ps(integers[r]), product_scale));
+        chunk[r] =
+            _mm256_add_ps(chunk[r], _mm256_mul_ps(_mm256_cvtepi32_ps(integers[r]), product_scale));
       }
     }
     for (int r = 0; r < Rows; ++r) sums[r] = _mm256_add_ps(sums[r], chunk[r]);
@@ -330,7 +350,8 @@ bool tiled_matmul(const KernelCall& call, int64_t first, int64_t last, int32_t* 
       const __m256i fours = _mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
       alignas(32) int32_t parts[8];
       _mm256_store_si256(reinterpret_cast<__m256i*>(parts), fours);
-      x_sums[row * blocks + b] = parts[0] + parts[1] + parts[2] + parts[3] + parts[4] + parts[5] + parts[6] + parts[7];
+      x_sums[row * blocks + b] =
+          parts[0] + parts[1] + parts[2] + parts[3] + parts[4] + parts[5] + parts[6] + parts[7];
     }
   }
   float* out = call.floats_out(2);
@@ -350,7 +371,9 @@ bool tiled_matmul(const KernelCall& call, int64_t first, int64_t last, int32_t* 
   };
   for (int64_t tile = first; tile < last; ++tile) {
     const std::byte* weight = call.buffers[1] + tile * blocks * Tile::kBlockBytes;
-    const auto sums_of = [&](int64_t row) { return x_sums == nullptr ? nullptr : x_sums + row * blocks; };
+    const auto sums_of = [&](int64_t row) {
+      return x_sums == nullptr ? nullptr : x_sums + row * blocks;
+    };
     int64_t row = 0;
     for (; row + 4 <= p.rows; row += 4) {
       __m256 sums[4];
@@ -387,7 +410,8 @@ template <class Load>
 bool attention_pieces(const KernelCall& call, int64_t first, int64_t last, float* scratch) {
   const auto p = call.as<AttentionParams>();
   const int64_t dim = p.head_dim;
-  const int64_t stride = int64_t{p.kv_heads} * dim * Load::kBytes;  // From one position to the next.
+  const int64_t stride =
+      int64_t{p.kv_heads} * dim * Load::kBytes;  // From one position to the next.
   float* q = scratch;
   float* o = scratch + dim;
   Finite8 finite;
@@ -395,7 +419,8 @@ bool attention_pieces(const KernelCall& call, int64_t first, int64_t last, float
     const int64_t row = piece / p.heads, head = piece % p.heads;
     const int64_t sequence = load_word(call.buffers[3] + row * 8);
     const int64_t position = load_word(call.buffers[3] + row * 8 + 4);
-    const int64_t base = sequence * p.context * stride + head / (p.heads / p.kv_heads) * dim * Load::kBytes;
+    const int64_t base =
+        sequence * p.context * stride + head / (p.heads / p.kv_heads) * dim * Load::kBytes;
     const std::byte* keys = call.buffers[1] + base;
     const std::byte* values = call.buffers[2] + base;
     factor_row(call.floats(0) + piece * dim, dim, q);
@@ -414,7 +439,8 @@ bool attention_pieces(const KernelCall& call, int64_t first, int64_t last, float
       for (int64_t j = (count + 3) / 4 * 4; j < SHOAL_ATTENTION_CHUNK; ++j) w[j] = w[0];
       __m256 most = broadcast(w[0]);
       for (int64_t j = 0; j < SHOAL_ATTENTION_CHUNK; j += 8) {
-        const __m256 scores = finite(flush8(_mm256_mul_ps(_mm256_load_ps(w + j), broadcast(p.scale))));
+        const __m256 scores =
+            finite(flush8(_mm256_mul_ps(_mm256_load_ps(w + j), broadcast(p.scale))));
         _mm256_store_ps(w + j, scores);
         most = j == 0 ? scores : _mm256_max_ps(most, scores);
       }
@@ -440,12 +466,14 @@ bool attention_pieces(const KernelCall& call, int64_t first, int64_t last, float
       };
       int64_t d = 0;
       for (; d + 32 <= dim; d += 32) {
-        __m256 sums[4] = {_mm256_setzero_ps(), _mm256_setzero_ps(), _mm256_setzero_ps(), _mm256_setzero_ps()};
+        __m256 sums[4] = {_mm256_setzero_ps(), _mm256_setzero_ps(), _mm256_setzero_ps(),
+                          _mm256_setzero_ps()};
         const std::byte* v = values + begin * stride + d * Load::kBytes;
         for (int64_t j = 0; j < count; ++j, v += stride) {
           const __m256 weight = broadcast(w[j]);
           for (int i = 0; i < 4; ++i) {
-            sums[i] = _mm256_add_ps(sums[i], _mm256_mul_ps(weight, Load::eight(v + i * 8 * Load::kBytes)));
+            sums[i] = _mm256_add_ps(sums[i],
+                                    _mm256_mul_ps(weight, Load::eight(v + i * 8 * Load::kBytes)));
           }
         }
         for (int i = 0; i < 4; ++i) merge(d + i * 8, sums[i]);
@@ -501,7 +529,8 @@ bool rms_norm_avx2(const KernelCall& call, int64_t first, int64_t last) {
         lanes = _mm256_add_ps(lanes, _mm256_mul_ps(factor, factor));
       }
       if (i < end) {
-        const __m256 factor = factor8(load_tail<LoadF32>(reinterpret_cast<const std::byte*>(x + i), end - i));
+        const __m256 factor =
+            factor8(load_tail<LoadF32>(reinterpret_cast<const std::byte*>(x + i), end - i));
         lanes = _mm256_add_ps(lanes, _mm256_mul_ps(factor, factor));
       }
       sum += tree(lanes);
@@ -532,8 +561,9 @@ bool quantize_avx2(const KernelCall& call, int64_t first, int64_t last) {
     for (int64_t block = 0; block < blocks; ++block) {
       __m256 v[4];
       for (int i = 0; i < 4; ++i) v[i] = _mm256_loadu_ps(x + block * 32 + i * 8);
-      const __m256i most = _mm256_max_epi32(_mm256_max_epi32(magnitude_bits(v[0]), magnitude_bits(v[1])),
-                                            _mm256_max_epi32(magnitude_bits(v[2]), magnitude_bits(v[3])));
+      const __m256i most =
+          _mm256_max_epi32(_mm256_max_epi32(magnitude_bits(v[0]), magnitude_bits(v[1])),
+                           _mm256_max_epi32(magnitude_bits(v[2]), magnitude_bits(v[3])));
       alignas(32) int32_t eight[8];
       _mm256_store_si256(reinterpret_cast<__m256i*>(eight), most);
       int32_t largest = 0;
@@ -544,10 +574,13 @@ bool quantize_avx2(const KernelCall& call, int64_t first, int64_t last) {
       for (int i = 0; i < 4; ++i) {
         const __m256 t = _mm256_add_ps(_mm256_mul_ps(v[i], inverse), broadcast(12582912.0f));
         q[i] = _mm256_sub_epi32(_mm256_castps_si256(t), _mm256_set1_epi32(0x4B400000));
-        q[i] = _mm256_min_epi32(_mm256_max_epi32(q[i], _mm256_set1_epi32(-127)), _mm256_set1_epi32(127));
+        q[i] = _mm256_min_epi32(_mm256_max_epi32(q[i], _mm256_set1_epi32(-127)),
+                                _mm256_set1_epi32(127));
       }
-      const __m256i packed = _mm256_packs_epi16(_mm256_packs_epi32(q[0], q[1]), _mm256_packs_epi32(q[2], q[3]));
-      const __m256i ordered = _mm256_permutevar8x32_epi32(packed, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+      const __m256i packed =
+          _mm256_packs_epi16(_mm256_packs_epi32(q[0], q[1]), _mm256_packs_epi32(q[2], q[3]));
+      const __m256i ordered =
+          _mm256_permutevar8x32_epi32(packed, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
       _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + block * 32), ordered);
       const float scale = exact_quant_scale(static_cast<uint32_t>(largest));
       std::memcpy(out + p.width + block * 4, &scale, 4);
@@ -565,7 +598,8 @@ bool add_avx2(const KernelCall& call, int64_t first, int64_t last) {
   Finite8 finite;
   int64_t i = first * kSpan;
   for (; i + 8 <= end; i += 8) {
-    const __m256 sum = _mm256_add_ps(flush8(_mm256_loadu_ps(a + i)), flush8(_mm256_loadu_ps(b + i)));
+    const __m256 sum =
+        _mm256_add_ps(flush8(_mm256_loadu_ps(a + i)), flush8(_mm256_loadu_ps(b + i)));
     _mm256_storeu_ps(y + i, finite(flush8(sum)));
   }
   for (; i < end; ++i) {

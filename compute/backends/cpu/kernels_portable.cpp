@@ -46,7 +46,8 @@ float sum_in_order(int64_t count, const Term& term) {
     const int64_t end = std::min<int64_t>(count, begin + SHOAL_SUM_CHUNK);
     float lanes[SHOAL_SUM_LANES] = {};
     for (int64_t i = begin; i < end; ++i) lanes[i % SHOAL_SUM_LANES] += term(i);
-    sum += ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])) + ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7]));
+    sum += ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])) +
+           ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7]));
   }
   return sum;
 }
@@ -147,7 +148,8 @@ Work matmul_work(const KernelCall& call) {
   return {(int64_t{p.n} + kTileRows - 1) / kTileRows, int64_t{p.rows} * p.k / 2};
 }
 
-float tiled_dot(DType dtype, const std::byte* values, const std::byte* weight, int64_t column, int64_t k) {
+float tiled_dot(DType dtype, const std::byte* values, const std::byte* weight, int64_t column,
+                int64_t k) {
   float sum = 0.0f;
   for (int64_t begin = 0; begin < k; begin += SHOAL_SUM_CHUNK) {
     const int64_t end = std::min<int64_t>(k, begin + SHOAL_SUM_CHUNK);
@@ -158,7 +160,8 @@ float tiled_dot(DType dtype, const std::byte* values, const std::byte* weight, i
       float scale;
       std::memcpy(&scale, values + k + block * 4, 4);
       int32_t integer_sum = 0;
-      for (int i = 0; i < 32; ++i) integer_sum += int32_t{w[i]} * static_cast<int8_t>(values[block * 32 + i]);
+      for (int i = 0; i < 32; ++i)
+        integer_sum += int32_t{w[i]} * static_cast<int8_t>(values[block * 32 + i]);
       chunk += static_cast<float>(integer_sum) * (weight_scale * scale);
     }
     sum += chunk;
@@ -174,7 +177,8 @@ bool matmul_run(const KernelCall& call, int64_t first, int64_t last) {
     for (int64_t row = 0; row < p.rows; ++row) {
       float y;
       if (is_tiled(call.variant)) {
-        y = tiled_dot(call.variant, call.buffers[0] + row * (p.k / 32 * 36), call.buffers[1], column, p.k);
+        y = tiled_dot(call.variant, call.buffers[0] + row * (p.k / 32 * 36), call.buffers[1],
+                      column, p.k);
       } else {
         const float* x = call.floats(0) + row * p.k;
         y = sum_in_order(p.k, [&](int64_t i) {
@@ -258,7 +262,8 @@ bool cache_append_run(const KernelCall& call, int64_t first, int64_t last) {
 Work attention_work(const KernelCall& call) {
   const auto p = call.as<AttentionParams>();
   int64_t positions = 0;
-  for (int64_t row = 0; row < p.rows; ++row) positions += load_le<uint32_t>(call.buffers[3] + row * 8 + 4) + 1;
+  for (int64_t row = 0; row < p.rows; ++row)
+    positions += load_le<uint32_t>(call.buffers[3] + row * 8 + 4) + 1;
   return {int64_t{p.rows} * p.heads, positions / p.rows * p.head_dim / 2};
 }
 
@@ -274,7 +279,9 @@ bool attention_run(const KernelCall& call, int64_t first, int64_t last) {
     const float* q = call.floats(0) + piece * dim;
     float* y = call.floats_out(4) + piece * dim;
     const int64_t kv_head = head / (p.heads / p.kv_heads);
-    const auto at = [&](int64_t j) { return ((sequence * p.context + j) * p.kv_heads + kv_head) * dim; };
+    const auto at = [&](int64_t j) {
+      return ((sequence * p.context + j) * p.kv_heads + kv_head) * dim;
+    };
     float m = 0.0f, l = 0.0f;
     for (int64_t begin = 0; begin <= position; begin += SHOAL_ATTENTION_CHUNK) {
       const int64_t count = std::min<int64_t>(SHOAL_ATTENTION_CHUNK, position + 1 - begin);
@@ -282,7 +289,8 @@ bool attention_run(const KernelCall& call, int64_t first, int64_t last) {
       float m_c = 0.0f;
       for (int64_t j = 0; j < count; ++j) {
         const float dot = sum_in_order(dim, [&](int64_t d) {
-          return exact_factor(q[d]) * exact_factor(load_weight(call.variant, call.buffers[1], at(begin + j) + d));
+          return exact_factor(q[d]) *
+                 exact_factor(load_weight(call.variant, call.buffers[1], at(begin + j) + d));
         });
         w[j] = finite(exact_flush(dot * p.scale));
         if (j == 0 || w[j] > m_c) m_c = w[j];
@@ -327,7 +335,8 @@ bool add_run(const KernelCall& call, int64_t first, int64_t last) {
   const int64_t end = std::min(int64_t{p.rows} * p.width, last * kSpan);
   Finite finite;
   for (int64_t i = first * kSpan; i < end; ++i) {
-    call.floats_out(2)[i] = finite(exact_flush(exact_flush(call.floats(0)[i]) + exact_flush(call.floats(1)[i])));
+    call.floats_out(2)[i] =
+        finite(exact_flush(exact_flush(call.floats(0)[i]) + exact_flush(call.floats(1)[i])));
   }
   return finite.all();
 }
@@ -356,7 +365,8 @@ bool select_rows_run(const KernelCall& call, int64_t first, int64_t last) {
   for (int64_t row = first; row < last; ++row) {
     const int64_t from = load_le<int32_t>(call.buffers[1] + row * 4);
     for (int64_t i = 0; i < p.width; ++i) {
-      call.floats_out(2)[row * p.width + i] = finite(exact_flush(call.floats(0)[from * p.width + i]));
+      call.floats_out(2)[row * p.width + i] =
+          finite(exact_flush(call.floats(0)[from * p.width + i]));
     }
   }
   return finite.all();

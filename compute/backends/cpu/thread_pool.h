@@ -1,6 +1,6 @@
 #pragma once
-// Threads that share out the pieces of one job. They block while there is none and never spin, so that
-// a busy machine loses nothing to us.
+// Threads that share out the pieces of one job. They block while there is none and never spin, so
+// that a busy machine loses nothing to us.
 
 #include <condition_variable>
 #include <cstdint>
@@ -35,7 +35,7 @@ class ThreadPool {
   std::mutex mutex_;  // Guards what follows: the workers and the caller meet only here.
   std::condition_variable wake_;
   std::condition_variable idle_;
-  Job* job_ = nullptr;  // Null when there is nothing to join.
+  Job* job_ = nullptr;   // Null when there is nothing to join.
   uint64_t number_ = 0;  // Of the job, so that a worker joins each once.
   int joined_ = 0;       // Workers that hold job_.
   bool stop_ = false;

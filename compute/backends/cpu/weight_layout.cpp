@@ -25,7 +25,8 @@ void lay_out(DType dtype, int64_t rows, int64_t columns, ByteSpan file, std::byt
         std::byte* tile = out + (row / kTileRows * blocks + block) * (kTileRows * block_bytes);
         std::memcpy(tile + row % kTileRows * 2, from, 2);
         for (int64_t group = 0; group < groups; ++group) {
-          std::memcpy(tile + kTileRows * 2 + (group * kTileRows + row % kTileRows) * 4, from + 2 + group * 4, 4);
+          std::memcpy(tile + kTileRows * 2 + (group * kTileRows + row % kTileRows) * 4,
+                      from + 2 + group * 4, 4);
         }
       }
     }

@@ -1,8 +1,9 @@
 #pragma once
-// How the CPU plane keeps weights, chosen for its kernels. A quantised weight's rows stand in tiles of
-// eight (the last one filled up with zeros); for each block of 32 along K a tile holds eight f16
-// scales, then the eight rows' integers in groups of four bytes, row by row within a group. So one load
-// brings the same four elements of eight rows. f32 and bf16 stay as in the file, small values zeroed.
+// How the CPU plane keeps weights, chosen for its kernels. A quantised weight's rows stand in tiles
+// of eight (the last one filled up with zeros); for each block of 32 along K a tile holds eight f16
+// scales, then the eight rows' integers in groups of four bytes, row by row within a group. So one
+// load brings the same four elements of eight rows. f32 and bf16 stay as in the file, small values
+// zeroed.
 
 #include <cstdint>
 

@@ -1,11 +1,11 @@
 // One dispatch path for all ops. A kernel is found by its op's name and variant; the count of its
-// invocations follows from its own head (cmake/shoal_shaders.cmake); it is handed the addresses of its
-// buffers and the parameter block as push constants. So nothing here learns what an op means.
+// invocations follows from its own head (cmake/shoal_shaders.cmake); it is handed the addresses of
+// its buffers and the parameter block as push constants. So nothing here learns what an op means.
 //
 // Buffers are bound by address and never by descriptor: a descriptor's range ends at
-// maxStorageBufferRange, 128 MiB on the software driver, which is less than one weight of a middling
-// model. Addresses have no such end, cost no descriptor pools, and let one pipeline layout serve all
-// kernels.
+// maxStorageBufferRange, 128 MiB on the software driver, which is less than one weight of a
+// middling model. Addresses have no such end, cost no descriptor pools, and let one pipeline layout
+// serve all kernels.
 
 #include "compute/backends/vulkan/vulkan_backend.h"
 
@@ -147,7 +147,8 @@ Result<void> VulkanDevice::record_call(const OpCall& call, uint32_t index) {
   for (size_t i = 0; i < call.buffers.size(); ++i) {
     const BufferView& view = call.buffers[i];
     SHOAL_CHECK(view.buffer && view.offset >= 0 && view.offset % 4 == 0 && view.size >= 0);
-    SHOAL_CHECK(view.offset <= view.buffer->size() && view.size <= view.buffer->size() - view.offset);
+    SHOAL_CHECK(view.offset <= view.buffer->size() &&
+                view.size <= view.buffer->size() - view.offset);
     block.buffers[i] = static_cast<VulkanBuffer*>(view.buffer)->address() + view.offset;
   }
   block.status = status_->address();
@@ -162,8 +163,8 @@ Result<void> VulkanDevice::record_call(const OpCall& call, uint32_t index) {
     std::memcpy(&word, call.params.data() + 4 * factor.word, 4);
     invocations *= (uint64_t{word} + factor.divisor - 1) / factor.divisor;
     if (invocations > kInvocationsMax) {
-      return Error{ErrorCode::kUnsupported, std::string(op_name(call.kind)) +
-                                                ": too many elements for one call"};
+      return Error{ErrorCode::kUnsupported,
+                   std::string(op_name(call.kind)) + ": too many elements for one call"};
     }
   }
   if (invocations == 0) return {};

@@ -10,8 +10,8 @@
 namespace shoal::compute {
 
 struct VulkanOptions {
-  bool validation = false;     // Fails to open where the validation layer is not installed.
-  bool always_stage = false;   // Copies through a staging buffer even where memory could be mapped.
+  bool validation = false;    // Fails to open where the validation layer is not installed.
+  bool always_stage = false;  // Copies through a staging buffer even where memory could be mapped.
   uint64_t run_timeout_ms = 120'000;  // A run that takes longer means a hung device.
   // What the validation layer says; called on the thread that made the call.
   std::function<void(std::string_view)> on_message;

@@ -18,11 +18,11 @@ constexpr uint64_t kLastWaitNs = 2'000'000'000;
 }  // namespace
 
 // Like SHOAL_VK, and remembers a lost device.
-#define SHOAL_VK_HERE(call)                                                        \
-  do {                                                                             \
-    if (const VkResult shoal_vk = (call); shoal_vk != VK_SUCCESS) {                \
-      return failed(shoal_vk, #call);                                              \
-    }                                                                              \
+#define SHOAL_VK_HERE(call)                                         \
+  do {                                                              \
+    if (const VkResult shoal_vk = (call); shoal_vk != VK_SUCCESS) { \
+      return failed(shoal_vk, #call);                               \
+    }                                                               \
   } while (false)
 
 VulkanBuffer::~VulkanBuffer() {
@@ -110,7 +110,8 @@ Error VulkanContext::failed(VkResult result, std::string_view call) {
 
 Result<void> VulkanContext::usable() const {
   if (lost_ || busy_) {
-    return Error{ErrorCode::kUnavailable, physical_.info.selector + ": the device is lost or hangs"};
+    return Error{ErrorCode::kUnavailable,
+                 physical_.info.selector + ": the device is lost or hangs"};
   }
   return {};
 }
@@ -135,7 +136,8 @@ Result<uint32_t> VulkanContext::memory_type(uint32_t allowed, MemoryUse use) con
       if ((allowed >> i & 1) && (memory.memoryTypes[i].propertyFlags & wish) == wish) return i;
     }
   }
-  return Error{ErrorCode::kUnsupported, physical_.info.selector + ": no memory that the host can see"};
+  return Error{ErrorCode::kUnsupported,
+               physical_.info.selector + ": no memory that the host can see"};
 }
 
 Result<std::unique_ptr<VulkanBuffer>> VulkanContext::allocate(int64_t bytes, MemoryUse use) {
@@ -143,15 +145,16 @@ Result<std::unique_ptr<VulkanBuffer>> VulkanContext::allocate(int64_t bytes, Mem
   SHOAL_TRY(usable());
   const int64_t bytes_max = std::min(physical_.allocation_bytes_max, kBufferBytesMax);
   if (bytes > bytes_max) {
-    return Error{ErrorCode::kNoSpace, physical_.info.selector + ": a buffer of " +
-                                          std::to_string(bytes) + " bytes is too large, the driver allows " +
-                                          std::to_string(bytes_max)};
+    return Error{ErrorCode::kNoSpace,
+                 physical_.info.selector + ": a buffer of " + std::to_string(bytes) +
+                     " bytes is too large, the driver allows " + std::to_string(bytes_max)};
   }
 
   auto buffer = std::make_unique<VulkanBuffer>(*this);
   buffer->size_ = bytes;
   VkBufferCreateInfo info{VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO};
-  info.size = static_cast<VkDeviceSize>(std::max<int64_t>((bytes + 3) / 4 * 4, 4));  // vkCmdFillBuffer.
+  info.size =
+      static_cast<VkDeviceSize>(std::max<int64_t>((bytes + 3) / 4 * 4, 4));  // vkCmdFillBuffer.
   info.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
                VK_BUFFER_USAGE_TRANSFER_DST_BIT | VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT;
   SHOAL_VK_HERE(vk_.vkCreateBuffer(device_, &info, nullptr, &buffer->buffer_));
@@ -160,13 +163,14 @@ Result<std::unique_ptr<VulkanBuffer>> VulkanContext::allocate(int64_t bytes, Mem
   vk_.vkGetBufferMemoryRequirements(device_, buffer->buffer_, &needs);
   SHOAL_TRY_ASSIGN(type, memory_type(needs.memoryTypeBits, use));
   const VkMemoryType& memory = physical_.memory.memoryTypes[type];
-  const int64_t heap_bytes = static_cast<int64_t>(physical_.memory.memoryHeaps[memory.heapIndex].size);
+  const int64_t heap_bytes =
+      static_cast<int64_t>(physical_.memory.memoryHeaps[memory.heapIndex].size);
   const int64_t used = heap_used_[memory.heapIndex];
   if (static_cast<int64_t>(needs.size) > heap_bytes - used) {
-    return Error{ErrorCode::kNoSpace,
-                 physical_.info.selector + ": a buffer of " + std::to_string(bytes) +
-                     " bytes does not fit, " + std::to_string(used) + " of " +
-                     std::to_string(heap_bytes) + " bytes are in use"};
+    return Error{ErrorCode::kNoSpace, physical_.info.selector + ": a buffer of " +
+                                          std::to_string(bytes) + " bytes does not fit, " +
+                                          std::to_string(used) + " of " +
+                                          std::to_string(heap_bytes) + " bytes are in use"};
   }
   VkMemoryAllocateFlagsInfo flags{VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO};
   flags.flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT;
@@ -185,9 +189,9 @@ Result<std::unique_ptr<VulkanBuffer>> VulkanContext::allocate(int64_t bytes, Mem
 
   constexpr VkMemoryPropertyFlags kMappable =
       VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
-  const bool map = use == MemoryUse::kStaging ||
-                   (physical_.shares_host_memory && !options_.always_stage &&
-                    (memory.propertyFlags & kMappable) == kMappable);
+  const bool map =
+      use == MemoryUse::kStaging || (physical_.shares_host_memory && !options_.always_stage &&
+                                     (memory.propertyFlags & kMappable) == kMappable);
   if (map) {
     void* mapped = nullptr;
     SHOAL_VK_HERE(vk_.vkMapMemory(device_, buffer->memory_, 0, VK_WHOLE_SIZE, 0, &mapped));
@@ -299,8 +303,8 @@ void VulkanContext::barrier() {
   barrier.dstAccessMask = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT |
                           VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT |
                           VK_ACCESS_HOST_READ_BIT;
-  vk_.vkCmdPipelineBarrier(commands_, kStages, kStages | VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &barrier, 0,
-                           nullptr, 0, nullptr);
+  vk_.vkCmdPipelineBarrier(commands_, kStages, kStages | VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &barrier,
+                           0, nullptr, 0, nullptr);
 }
 
 Result<void> VulkanContext::submit() {

@@ -1,6 +1,6 @@
 #pragma once
-// One opened GPU: its memory, its queue and the pipelines made so far. Knows buffers and SPIR-V, and
-// no ops.
+// One opened GPU: its memory, its queue and the pipelines made so far. Knows buffers and SPIR-V,
+// and no ops.
 
 #include <volk.h>
 
@@ -33,8 +33,8 @@ class VulkanBuffer final : public Buffer {
   friend class VulkanContext;
 
   VulkanContext& context_;
-  int64_t size_ = 0;            // As asked for.
-  int64_t allocated_ = 0;       // As the driver counts it, in `heap_`.
+  int64_t size_ = 0;       // As asked for.
+  int64_t allocated_ = 0;  // As the driver counts it, in `heap_`.
   uint32_t heap_ = 0;
   VkBuffer buffer_ = VK_NULL_HANDLE;
   VkDeviceMemory memory_ = VK_NULL_HANDLE;

@@ -17,8 +17,9 @@ namespace {
 
 constexpr const char* kValidationLayer = "VK_LAYER_KHRONOS_validation";
 
-// volk keeps the loader's functions in variables of the process. They are filled once, because devices
-// may be opened on several threads; being the loader's own entry points they serve every instance.
+// volk keeps the loader's functions in variables of the process. They are filled once, because
+// devices may be opened on several threads; being the loader's own entry points they serve every
+// instance.
 std::once_flag g_loader_once;
 std::once_flag g_instance_functions_once;
 VkResult g_loader_result = VK_ERROR_INITIALIZATION_FAILED;
@@ -61,7 +62,8 @@ std::optional<uint32_t> compute_family(VkPhysicalDevice handle) {
 // What the device lacks for our kernels, or empty.
 std::string lacking(VkPhysicalDevice handle, const VkPhysicalDeviceProperties& properties) {
   if (properties.apiVersion < VK_API_VERSION_1_2) return "its driver is older than Vulkan 1.2";
-  VkPhysicalDeviceVulkan12Features features12{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES};
+  VkPhysicalDeviceVulkan12Features features12{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES};
   VkPhysicalDeviceFeatures2 features{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, &features12};
   vkGetPhysicalDeviceFeatures2(handle, &features);
   if (!features12.bufferDeviceAddress) return "its driver has no buffer addresses";
@@ -116,15 +118,12 @@ Error vulkan_error(VkResult result, std::string_view call) {
       return Error{ErrorCode::kNoSpace, name + ": the device is out of memory"};
     case VK_ERROR_TOO_MANY_OBJECTS:
       return Error{ErrorCode::kNoSpace, name + ": the driver allows no more allocations"};
-    case VK_ERROR_DEVICE_LOST:
-      return Error{ErrorCode::kUnavailable, name + ": the device is lost"};
-    case VK_TIMEOUT:
-      return Error{ErrorCode::kUnavailable, name + ": the device hangs"};
+    case VK_ERROR_DEVICE_LOST: return Error{ErrorCode::kUnavailable, name + ": the device is lost"};
+    case VK_TIMEOUT: return Error{ErrorCode::kUnavailable, name + ": the device hangs"};
     case VK_ERROR_INCOMPATIBLE_DRIVER:
     case VK_ERROR_INITIALIZATION_FAILED:
       return Error{ErrorCode::kUnavailable, name + ": no Vulkan driver works on this machine"};
-    default:
-      return Error{ErrorCode::kIo, name + " failed with VkResult " + std::to_string(result)};
+    default: return Error{ErrorCode::kIo, name + " failed with VkResult " + std::to_string(result)};
   }
 }
 
@@ -201,19 +200,19 @@ Result<void> VulkanInstance::find_devices() {
     VkPhysicalDeviceProperties properties{};
     vkGetPhysicalDeviceProperties(handle, &properties);
     if (const std::string reason = lacking(handle, properties); !reason.empty()) {
-      left_out_ += (left_out_.empty() ? "" : "; ") + std::string(properties.deviceName) + ": " + reason;
+      left_out_ +=
+          (left_out_.empty() ? "" : "; ") + std::string(properties.deviceName) + ": " + reason;
       continue;
     }
     PhysicalDevice device = describe(handle);
     // One GPU under two drivers is one device: the first driver that the loader names has it.
-    const bool known = std::any_of(devices_.begin(), devices_.end(), [&](const PhysicalDevice& other) {
-      return other.info.id == device.info.id;
-    });
+    const bool known =
+        std::any_of(devices_.begin(), devices_.end(),
+                    [&](const PhysicalDevice& other) { return other.info.id == device.info.id; });
     if (!known) devices_.push_back(std::move(device));
   }
-  std::stable_sort(devices_.begin(), devices_.end(), [](const auto& a, const auto& b) {
-    return a.info.software < b.info.software;
-  });
+  std::stable_sort(devices_.begin(), devices_.end(),
+                   [](const auto& a, const auto& b) { return a.info.software < b.info.software; });
   for (size_t i = 0; i < devices_.size(); ++i) {
     devices_[i].info.selector = "vulkan:" + std::to_string(i);
   }

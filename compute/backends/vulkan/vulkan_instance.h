@@ -1,6 +1,6 @@
 #pragma once
-// Finds Vulkan: the loader, its drivers, and the devices that could run our kernels, with the reason
-// for each that could not. Holds the instance; makes no device.
+// Finds Vulkan: the loader, its drivers, and the devices that could run our kernels, with the
+// reason for each that could not. Holds the instance; makes no device.
 
 #include <volk.h>
 
@@ -19,11 +19,11 @@ namespace shoal::compute {
 Error vulkan_error(VkResult result, std::string_view call);
 
 // Returns the error of a failed Vulkan call out of the current function.
-#define SHOAL_VK(call)                                                                      \
-  do {                                                                                      \
-    if (const VkResult shoal_vk = (call); shoal_vk != VK_SUCCESS) {                         \
-      return ::shoal::compute::vulkan_error(shoal_vk, #call);                               \
-    }                                                                                       \
+#define SHOAL_VK(call)                                              \
+  do {                                                              \
+    if (const VkResult shoal_vk = (call); shoal_vk != VK_SUCCESS) { \
+      return ::shoal::compute::vulkan_error(shoal_vk, #call);       \
+    }                                                               \
   } while (false)
 
 // A device that can run our kernels.
@@ -33,7 +33,7 @@ struct PhysicalDevice {
   uint32_t queue_family = 0;
   uint32_t groups_max[2] = {65535, 65535};  // Work groups in x and y.
   int64_t allocation_bytes_max = 0;
-  bool shares_host_memory = false;          // Integrated or software: mapping beats copying.
+  bool shares_host_memory = false;  // Integrated or software: mapping beats copying.
   VkPhysicalDeviceMemoryProperties memory{};
 };
 

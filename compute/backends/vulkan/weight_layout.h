@@ -1,6 +1,6 @@
 #pragma once
-// How a weight lies on the device: the file's values, moved so that kernels read whole 32-bit words.
-// shaders/lib.glsl reads what is written here.
+// How a weight lies on the device: the file's values, moved so that kernels read whole 32-bit
+// words. shaders/lib.glsl reads what is written here.
 
 #include <cstdint>
 #include <span>
