@@ -45,4 +45,16 @@ class ManualClock final : public Clock {
 // "2026-07-01T12:30:00.250Z"
 std::string format_utc(Millis wall);
 
+// Where a wall time falls in this machine's time zone.
+struct LocalTime {
+  int weekday = 0;        // 0: Monday.
+  int minute_of_day = 0;  // 0 to 1439.
+  int64_t day = 0;        // Counts local days; the same number from midnight to midnight.
+  int year = 0, month = 0, day_of_month = 0;  // 2026, 1 to 12, 1 to 31.
+};
+LocalTime local_time(Millis wall);
+
+// "2026-07-01 14:30" in this machine's time zone.
+std::string format_local_minute(Millis wall);
+
 }  // namespace shoal

@@ -101,8 +101,8 @@ class ChildProcess {
   std::optional<ChildExit> exit_;
 };
 
-// A peer that hangs up is an error of one write, not the end of the process. Every main() says
-// this.
+// A peer that hangs up is an error of one write, not the end of the process. For programs that
+// write to pipes and sockets; KJ's loops say it by themselves.
 void ignore_broken_pipes();
 
 // Takes from this process, for ever and on all threads, what a worker has no need for: connections,

@@ -57,4 +57,10 @@ std::string printable(std::string_view text, bool keep_lines) {
 
 bool is_printable(std::string_view text) { return printable(text) == text; }
 
+std::string_view cut_utf8(std::string_view text, size_t bytes_max) {
+  if (text.size() <= bytes_max) return text;
+  while (bytes_max > 0 && (static_cast<unsigned char>(text[bytes_max]) & 0xC0) == 0x80) --bytes_max;
+  return text.substr(0, bytes_max);
+}
+
 }  // namespace shoal

@@ -1,6 +1,7 @@
 #pragma once
 // Which text may be shown as it is. Text from files and peers can hold orders to a terminal.
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -12,5 +13,8 @@ std::string printable(std::string_view text, bool keep_lines = false);
 
 // Whether printable() would change nothing.
 bool is_printable(std::string_view text);
+
+// The beginning of `text`, at most `bytes_max` long, that ends with a whole UTF-8 character.
+std::string_view cut_utf8(std::string_view text, size_t bytes_max);
 
 }  // namespace shoal

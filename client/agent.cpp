@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "base/text.h"
 #include "client/device_wire.h"
 #include "schema/limits.h"
 
@@ -239,8 +240,7 @@ void Agent::write_device(Lent& lent, rpc::DeviceReport::Builder report) {
     write_benchmark(lent.measurement->benchmark, report.initBenchmark());
   }
   report.setState(state);
-  if (reason.size() > limits::kReasonBytesMax) reason.resize(limits::kReasonBytesMax);
-  report.setReason(reason);
+  report.setReason(std::string(cut_utf8(reason, limits::kReasonBytesMax)));
 }
 
 void Agent::write_report(rpc::HostSession::ReportParams::Builder report) {

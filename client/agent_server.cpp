@@ -7,12 +7,6 @@
 #include "schema/require.h"
 
 namespace shoal::client {
-namespace {
-
-constexpr size_t kUrlBytesMax = 4096;
-
-}  // namespace
-
 kj::Promise<void> AgentServer::snapshot(SnapshotContext context) {
   context.allowCancellation();
   return agent_.changed_after(context.getParams().getAfterRevision())
@@ -39,7 +33,7 @@ kj::Promise<void> AgentServer::stop(StopContext) {
 
 kj::Promise<void> AgentServer::attach(AttachContext context) {
   context.allowCancellation();
-  return agent_.attach(rpc::text_of(context.getParams().getUrl(), kUrlBytesMax, "url"))
+  return agent_.attach(rpc::text_of(context.getParams().getUrl(), limits::kUrlBytesMax, "url"))
       .promise()
       .then([this, context](uint32_t index) mutable {
         capnp::MallocMessageBuilder message;
@@ -51,7 +45,7 @@ kj::Promise<void> AgentServer::attach(AttachContext context) {
 
 kj::Promise<void> AgentServer::detach(DetachContext context) {
   context.allowCancellation();
-  return agent_.detach(rpc::text_of(context.getParams().getUrl(), kUrlBytesMax, "url"))
+  return agent_.detach(rpc::text_of(context.getParams().getUrl(), limits::kUrlBytesMax, "url"))
       .promise()
       .then([context](int count) mutable {
         context.getResults().setCount(static_cast<uint32_t>(count));

@@ -103,7 +103,7 @@ struct StageInfo {
 struct SessionInfo {
   id @0 :UInt64;
   model @1 :Text;
-  privacy @2 :Privacy;
+  privacy @2 :Common.Privacy;
   state @3 :Text;            # planning, loading, running, repairing, done, failed, cancelled
   reason @4 :Text;
   promptTokens @5 :UInt32;
@@ -114,17 +114,12 @@ struct SessionInfo {
   stages @10 :List(StageInfo);
 }
 
-enum Privacy {
-  public @0;     # Anyone; the text must be assumed readable by the stages' owners.
-  anchored @1;   # Embedding, head, tokens and sampling only on trusted hosts.
-}
-
 struct GenerateRequest {
   model @0 :Text;
   prompt @1 :Text;
   maxTokens @2 :UInt32;
   sampling @3 :Common.Sampling;
-  privacy @4 :Privacy;
+  privacy @4 :Common.Privacy;
   stagesMin @5 :UInt32;      # Split over at least so many devices, even where one would do.
   cuts @6 :List(UInt32);     # Exactly these stage starts (fragment numbers), instead of the planner's.
   ignoreEos @7 :Bool;

@@ -1,12 +1,12 @@
 #include <charconv>
 
+#include "schema/limits.h"
 #include "schema/transport.h"
 
 namespace shoal::rpc {
 namespace {
 
 constexpr std::string_view kScheme = "shoal://";
-constexpr size_t kUrlBytesMax = 1024;
 constexpr size_t kPinBytes = 43;  // 32 bytes in base64url without padding.
 
 bool is_base64url(std::string_view text) {
@@ -26,7 +26,7 @@ Error bad(const std::string& what) {
 }  // namespace
 
 Result<AttachUrl> parse_attach_url(std::string_view text) {
-  if (text.size() > kUrlBytesMax) return bad("it is longer than 1024 characters");
+  if (text.size() > limits::kUrlBytesMax) return bad("it is longer than 1024 characters");
   for (char c : text) {
     if (c <= ' ' || c > '~') return bad("it holds a space or a character that no URL has");
   }

@@ -107,3 +107,61 @@ interface Stage {
   shape @1 () -> (beginsWithTokens :Bool, endsWithLogits :Bool, width :UInt32, vocabulary :UInt32,
                   deviceBytes :UInt64);
 }
+
+struct Message {
+  # A sentence for a person, as a code of schema/message.h and what fills its places: so that every
+  # program can say it in its reader's language.
+
+  code @0 :Text;
+  parameters @1 :List(Parameter);
+
+  struct Parameter {
+    union {
+      text @0 :Text;         # Shown as it is: a program's name, a coordinator's name.
+      milliseconds @1 :Int64;
+      bytes @2 :UInt64;
+      celsius @3 :Float64;
+      watts @4 :Float64;
+      percent @5 :Float64;   # 25.0 is a quarter.
+      count @6 :Int64;
+      wallTime @7 :Int64;    # Milliseconds since 1970 UTC.
+      kilowattHours @8 :Float64;
+    }
+  }
+}
+
+enum Privacy {
+  public @0;     # Anyone; the text must be assumed readable by the stages' owners.
+  anchored @1;   # Embedding, head, tokens and sampling only on trusted hosts.
+}
+
+struct JobClass {
+  # What an owner allows or denies: a kind of work, on a model, at a level of privacy.
+
+  kind @0 :Text;             # "generate"; later the kinds of DESIGN.md 3.
+  model @1 :Text;
+  privacy @2 :Privacy;
+}
+
+struct Receipt {
+  # What a coordinator owes for one lease, signed so that the owner can prove it. The signature is
+  # Ed25519 by the coordinator's receipt key over the canonical bytes of schema/receipt.h.
+
+  number @0 :UInt64;         # Counts the receipts of one host from 1, without gaps.
+  hostId @1 :UInt64;
+  leaseId @2 :UInt64;
+  deviceId @3 :Text;
+  jobClass @4 :JobClass;
+  rows @5 :UInt64;           # Rows that went through the stage.
+  credit @6 :Float64;        # 1 credit = 10^12 FLOP, computed from the graph by the coordinator.
+  verdict @7 :Verdict;
+  reason @8 :Text;           # A code of schema/message.h; empty when confirmed.
+  atMs @9 :Int64;            # Wall clock of the coordinator.
+  signature @10 :Data;
+
+  enum Verdict {
+    pending @0;              # Followed by another receipt for the same lease.
+    confirmed @1;
+    rejected @2;
+  }
+}

@@ -21,6 +21,24 @@ interface Coordinator {
   # Proves the host's identity. An unknown host needs an invite and is enrolled; a known one needs
   # none. Fails as "failed" with a sentence for the owner: no invite, expired invite, banned, wrong
   # signature.
+
+  describe @2 () -> (card :CoordinatorCard);
+  # What this coordinator asks of hosts, for an owner who has not joined yet.
+}
+
+struct CoordinatorCard {
+  name @0 :Text;
+  operator @1 :Text;         # Who runs it and what for, as its administrator wrote it. May be empty.
+  offers @2 :List(Offer);
+
+  struct Offer {
+    # A class of work that may come, and what it costs a host.
+
+    jobClass @0 :Common.JobClass;
+    purpose @1 :Text;        # What the model is for, as its publisher wrote it. May be empty.
+    sealedBytes @2 :UInt64;  # To fetch, if one device held the whole model.
+    creditPerRow @3 :Float64;
+  }
 }
 
 struct Login {
@@ -47,7 +65,14 @@ struct DeviceReport {
     starting @1;    # Its worker is starting, testing or measuring.
     failed @2;      # Its worker does not stay up, or its self-test failed.
     draining @3;    # The owner wants it back: nothing new.
+    paused @4;      # The owner's rules forbid it now; its loss is nobody's failure.
   }
+
+  availableMs @6 :UInt64;
+  # The owner wants the device back in so long; work that takes longer must not be given. 0: no end
+  # is known.
+
+  why @7 :Common.Message;         # The reason in a form that can be translated.
 }
 
 interface HostSession {
@@ -60,11 +85,37 @@ interface HostSession {
   # Ciphertext of a shard that this host was given to open or to fetch. At most limits::kChunkBytesMax;
   # shorter only at the shard's end. Resume by offset.
 
-  ping @2 () -> (intervalMs :UInt32);
+  ping @2 () -> (intervalMs :UInt32, standing :HostStanding);
   # Tells that the host is alive; to be called each `intervalMs`.
 
   leave @3 (reason :Text) -> ();
   # An orderly goodbye: nothing that follows counts as a failure.
+
+  setConsent @4 (denied :List(Common.JobClass)) -> ();
+  # The whole list of classes that the owner denies: none of them is planned on this host.
+
+  readReceipts @5 (afterNumber :UInt64, countMax :UInt32) -> (receipts :List(Common.Receipt));
+  # This host's receipts in order. At most limits::kReceiptsPerCallMax.
+
+  describe @6 () -> (card :CoordinatorCard, receiptKey :Data);
+  # As of Coordinator, and the Ed25519 public key that signs receipts: it never changes.
+}
+
+struct HostStanding {
+  # How this host stands with the coordinator. The credit figures are those of its ledger.
+
+  newestReceipt @0 :UInt64;       # Its number; 0: none.
+  creditConfirmed @1 :Float64;
+  creditPending @2 :Float64;
+  creditRejected @3 :Float64;
+  devices @4 :List(Device);
+
+  struct Device {
+    deviceId @0 :Text;
+    state @1 :Text;               # A word of DESIGN.md 7: working, pooled, paused, ...
+    why @2 :Common.Message;       # Why it gets no work; no code when it works.
+    sinceMs @3 :Int64;            # Wall clock of the coordinator.
+  }
 }
 
 interface Host {
@@ -90,4 +141,5 @@ struct StageLease {
   firstFragment @4 :UInt32;   # Of the model; the shards are this one and those that follow.
   spec @5 :Common.StageSpec;
   silenceMaxMs @6 :UInt32;    # Without a step for this long, the client may drop the stage.
+  jobClass @7 :Common.JobClass;
 }

@@ -15,7 +15,12 @@ constexpr size_t kLoginMessageBytesMax = 64u << 10;   // Before a peer has prove
 constexpr size_t kNameBytesMax = 256;     // Host, model and device names, ids, versions.
 constexpr size_t kReasonBytesMax = 1024;  // A sentence for a person.
 constexpr size_t kInviteBytesMax = 128;
-constexpr size_t kKeyBytesMax = 256;  // Any key, signature or sealed key.
+constexpr size_t kUrlBytesMax = 1024;
+constexpr uint32_t kMessageParametersMax = 10;
+constexpr uint32_t kJobClassesMax = 1024;  // Of a coordinator's card, or denied by an owner.
+constexpr uint32_t kReceiptsPerCallMax = 1'000;
+constexpr size_t kCardTextBytesMax = 4096;  // What an administrator says of a coordinator.
+constexpr size_t kKeyBytesMax = 256;        // Any key, signature or sealed key.
 constexpr uint32_t kDevicesPerHostMax = 64;
 
 constexpr uint32_t kChunkBytesMax = 1u << 20;  // Of a shard, in one call.

@@ -33,6 +33,8 @@ class ValuesTest : public QObject {
   void secrets_differ();
   void manual_clock_moves_only_when_told();
   void time_is_written_as_utc();
+  void local_time_knows_its_weekday_and_its_day();
+  void text_is_cut_between_characters();
   void text_for_a_terminal_holds_no_orders();
   void log_quotes_what_could_break_a_line();
   void log_obeys_its_level();
@@ -198,6 +200,27 @@ void ValuesTest::time_is_written_as_utc() {
   QCOMPARE(format_utc(Millis{0}), std::string("1970-01-01T00:00:00.000Z"));
   QCOMPARE(format_utc(Millis{1'709'210'096'789}), std::string("2024-02-29T12:34:56.789Z"));
   QCOMPARE(format_utc(Millis{-1}), std::string("1969-12-31T23:59:59.999Z"));
+}
+
+void ValuesTest::local_time_knows_its_weekday_and_its_day() {
+  qputenv("TZ", "UTC");
+  tzset();
+  const LocalTime monday = local_time(Millis{1'796'040'000'000});  // 2026-11-30 12:00 UTC.
+  QCOMPARE(monday.weekday, 0);
+  QCOMPARE(monday.minute_of_day, 12 * 60);
+  QCOMPARE(monday.month * 100 + monday.day_of_month, 1130);
+  QCOMPARE(local_time(Millis{1'796'040'000'000 + 12 * 3'600'000}).day, monday.day + 1);
+  QCOMPARE(local_time(Millis{1'796'040'000'000 + 12 * 3'600'000 - 1}).day, monday.day);
+  QCOMPARE(local_time(Millis{-1}).minute_of_day, 1439);
+  QCOMPARE(format_local_minute(Millis{1'796'040'000'000}), std::string("2026-11-30 12:00"));
+}
+
+void ValuesTest::text_is_cut_between_characters() {
+  const std::string text = "a\u00e4\u20ac";  // One, two and three bytes.
+  QCOMPARE(cut_utf8(text, 6), std::string_view(text));
+  QCOMPARE(cut_utf8(text, 5), std::string_view(text).substr(0, 3));
+  QCOMPARE(cut_utf8(text, 2), std::string_view(text).substr(0, 1));
+  QCOMPARE(cut_utf8(text, 0), std::string_view());
 }
 
 void ValuesTest::text_for_a_terminal_holds_no_orders() {

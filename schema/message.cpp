@@ -1,0 +1,200 @@
+#include "schema/message.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "schema/limits.h"
+
+// Qt's lupdate finds the sentences by this name; here they are English.
+#define QT_TRANSLATE_NOOP(context, text) text
+
+namespace shoal {
+namespace {
+
+// Sorted by code. A rule's sentence says what is; its ".remedy" what would change it.
+constexpr MessageSpec kTable[] = {
+    {"attention.device_failed", QT_TRANSLATE_NOOP("messages", "{0} does not work: {1}")},
+    {"attention.disk_full",
+     QT_TRANSLATE_NOOP("messages", "The disk has no room for Shoal's records: {0}")},
+    {"attention.no_device", QT_TRANSLATE_NOOP("messages", "No device is switched on for lending.")},
+    {"attention.no_device.remedy",
+     QT_TRANSLATE_NOOP("messages", "Switch a device on under Devices.")},
+    {"attention.refused", QT_TRANSLATE_NOOP("messages", "{0} refuses this computer: {1}")},
+    {"mode.always", QT_TRANSLATE_NOOP("messages", "You chose to work always.")},
+    {"mode.paused", QT_TRANSLATE_NOOP("messages", "You paused this until you resume it.")},
+    {"mode.paused.remedy", QT_TRANSLATE_NOOP("messages", "Choose Resume.")},
+    {"mode.paused_until", QT_TRANSLATE_NOOP("messages", "You paused this until {0}.")},
+    {"offline.not_attached",
+     QT_TRANSLATE_NOOP("messages", "This computer has not joined a coordinator yet.")},
+    {"offline.not_attached.remedy",
+     QT_TRANSLATE_NOOP("messages",
+                       "Join one under Coordinators with the URL that you were given.")},
+    {"offline.unreachable", QT_TRANSLATE_NOOP("messages", "{0} cannot be reached: {1}")},
+    {"offline.unreachable.remedy",
+     QT_TRANSLATE_NOOP("messages", "Shoal tries again by itself, next in {0}.")},
+    {"working.idle", QT_TRANSLATE_NOOP("messages", "Ready. Work may come at any time.")},
+    {"working.now", QT_TRANSLATE_NOOP("messages", "Working on {0}.")},
+};
+
+std::string number(double value, int digits) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%.*f", digits, value);
+  return text;
+}
+
+std::string duration_text(Millis duration) {
+  const int64_t seconds = std::abs(duration.count) / 1000;
+  if (seconds < 60) return std::to_string(seconds) + " s";
+  if (seconds < 3600) return std::to_string(seconds / 60) + " min";
+  if (seconds < 48 * 3600) {
+    const int64_t minutes = seconds / 60 % 60;
+    return std::to_string(seconds / 3600) + " h" +
+           (minutes == 0 ? "" : " " + std::to_string(minutes) + " min");
+  }
+  return std::to_string(seconds / 86'400) + " days";
+}
+
+std::string bytes_text(Bytes bytes) {
+  static constexpr const char* kUnits[] = {"B", "kB", "MB", "GB", "TB"};
+  double value = static_cast<double>(bytes.count);
+  size_t unit = 0;
+  while (value >= 1000 && unit + 1 < std::size(kUnits)) {
+    value /= 1000;
+    ++unit;
+  }
+  return number(value, unit == 0 || value >= 100 ? 0 : 1) + " " + kUnits[unit];
+}
+
+struct InEnglish {
+  std::string operator()(const std::string& text) const { return text; }
+  std::string operator()(Millis duration) const { return duration_text(duration); }
+  std::string operator()(Bytes bytes) const { return bytes_text(bytes); }
+  std::string operator()(Celsius celsius) const { return number(celsius.value, 0) + " °C"; }
+  std::string operator()(Watts watts) const { return number(watts.value, 0) + " W"; }
+  std::string operator()(Percent percent) const { return number(percent.value, 0) + " %"; }
+  std::string operator()(Count count) const { return std::to_string(count.value); }
+  std::string operator()(WallTime time) const { return format_local_minute(time.at); }
+  std::string operator()(KilowattHours energy) const { return number(energy.value, 2) + " kWh"; }
+};
+
+std::string cut_text(capnp::Text::Reader text) {
+  return printable(
+      std::string_view(text.cStr(), std::min<size_t>(text.size(), limits::kReasonBytesMax)));
+}
+
+}  // namespace
+
+std::span<const MessageSpec> message_table() { return kTable; }
+
+const MessageSpec* find_message(std::string_view code) {
+  const auto found = std::ranges::lower_bound(kTable, code, {}, &MessageSpec::code);
+  return found != std::end(kTable) && found->code == code ? &*found : nullptr;
+}
+
+std::string fill_places(std::string_view text, std::span<const std::string> parameters) {
+  std::string filled;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '{' && i + 2 < text.size() && text[i + 2] == '}' && text[i + 1] >= '0' &&
+        text[i + 1] <= '9') {
+      const auto place = static_cast<size_t>(text[i + 1] - '0');
+      if (place < parameters.size()) filled += parameters[place];
+      i += 2;
+    } else {
+      filled += text[i];
+    }
+  }
+  return filled;
+}
+
+std::string english(const MessageParameter& parameter) {
+  return std::visit(InEnglish{}, parameter);
+}
+
+std::string english(const Message& message) {
+  if (message.empty()) return "";
+  std::vector<std::string> parameters;
+  for (const MessageParameter& parameter : message.parameters) {
+    parameters.push_back(english(parameter));
+  }
+  if (const MessageSpec* spec = find_message(message.code))
+    return fill_places(spec->text, parameters);
+  std::string text = message.code;
+  for (const std::string& parameter : parameters) text += " " + parameter;
+  return text;
+}
+
+void write_message(const Message& message, rpc::Message::Builder to) {
+  to.setCode(message.code);
+  auto parameters = to.initParameters(static_cast<uint32_t>(
+      std::min<size_t>(message.parameters.size(), limits::kMessageParametersMax)));
+  for (uint32_t i = 0; i < parameters.size(); ++i) {
+    auto out = parameters[i];
+    const MessageParameter& in = message.parameters[i];
+    if (const auto* text = std::get_if<std::string>(&in)) {
+      out.setText(std::string(cut_utf8(*text, limits::kReasonBytesMax)));
+    } else if (const auto* duration = std::get_if<Millis>(&in)) {
+      out.setMilliseconds(duration->count);
+    } else if (const auto* bytes = std::get_if<Bytes>(&in)) {
+      out.setBytes(static_cast<uint64_t>(bytes->count));
+    } else if (const auto* celsius = std::get_if<Celsius>(&in)) {
+      out.setCelsius(celsius->value);
+    } else if (const auto* watts = std::get_if<Watts>(&in)) {
+      out.setWatts(watts->value);
+    } else if (const auto* percent = std::get_if<Percent>(&in)) {
+      out.setPercent(percent->value);
+    } else if (const auto* count = std::get_if<Count>(&in)) {
+      out.setCount(count->value);
+    } else if (const auto* time = std::get_if<WallTime>(&in)) {
+      out.setWallTime(time->at.count);
+    } else {
+      out.setKilowattHours(std::get<KilowattHours>(in).value);
+    }
+  }
+}
+
+Message read_message(rpc::Message::Reader from) {
+  Message message;
+  const auto code = from.getCode();
+  message.code = printable(
+      std::string_view(code.cStr(), std::min<size_t>(code.size(), limits::kNameBytesMax)));
+  for (const auto in : from.getParameters()) {
+    if (message.parameters.size() == limits::kMessageParametersMax) break;
+    switch (in.which()) {
+      case rpc::Message::Parameter::TEXT:
+        message.parameters.push_back(cut_text(in.getText()));
+        break;
+      case rpc::Message::Parameter::MILLISECONDS:
+        message.parameters.push_back(Millis{in.getMilliseconds()});
+        break;
+      case rpc::Message::Parameter::BYTES:
+        message.parameters.push_back(
+            Bytes{static_cast<int64_t>(std::min<uint64_t>(in.getBytes(), uint64_t{INT64_MAX}))});
+        break;
+      case rpc::Message::Parameter::CELSIUS:
+        message.parameters.push_back(Celsius{in.getCelsius()});
+        break;
+      case rpc::Message::Parameter::WATTS:
+        message.parameters.push_back(Watts{in.getWatts()});
+        break;
+      case rpc::Message::Parameter::PERCENT:
+        message.parameters.push_back(Percent{in.getPercent()});
+        break;
+      case rpc::Message::Parameter::COUNT:
+        message.parameters.push_back(Count{in.getCount()});
+        break;
+      case rpc::Message::Parameter::WALL_TIME:
+        message.parameters.push_back(WallTime{Millis{in.getWallTime()}});
+        break;
+      case rpc::Message::Parameter::KILOWATT_HOURS:
+        message.parameters.push_back(KilowattHours{in.getKilowattHours()});
+        break;
+      default: message.parameters.push_back(std::string()); break;  // Of a newer program.
+    }
+  }
+  return message;
+}
+
+}  // namespace shoal
