@@ -2,7 +2,6 @@
 
 #include <kj/async-io.h>
 
-#include <csignal>
 #include <cstdio>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -12,81 +11,13 @@
 #include "client/agent_server.h"
 #include "client/device_wire.h"
 #include "client/identity.h"
-#include "client/settings.h"
+#include "client/workplace.h"
 #include "schema/limits.h"
 
 namespace shoal::client {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-// Folders and settings: what every command begins with.
-struct Workplace {
-  UserFolders folders;
-  Settings settings;
-
-  std::filesystem::path lock() const { return folders.state / "client.lock"; }
-  std::filesystem::path pid_file() const { return folders.state / "client.pid"; }
-  std::filesystem::path identity() const { return folders.state / "identity"; }
-  std::filesystem::path state() const { return folders.state / "client"; }
-  std::string agent_socket() const { return (folders.runtime / "agent.sock").string(); }
-
-  std::filesystem::path cache() const {
-    const std::string& chosen = settings.text("cache.folder");
-    return chosen.empty() ? folders.cache / "shards" : std::filesystem::path(chosen);
-  }
-  std::vector<std::string> device_words(const CommandOptions& options) const {
-    return options.devices.empty() ? settings.list("compute.devices") : options.devices;
-  }
-  int threads(const CommandOptions& options) const {
-    return options.threads.value_or(static_cast<int>(settings.integer("compute.threads")));
-  }
-  Result<std::string> worker_program() const {
-    if (!settings.text("worker.program").empty()) return settings.text("worker.program");
-    SHOAL_TRY_ASSIGN(own, own_program());
-    return (own.parent_path() / "shoal-worker").string();
-  }
-};
-
-Result<Workplace> open_workplace(const CommandOptions& options) {
-  SHOAL_TRY_ASSIGN(folders, user_folders(options.data));
-  SHOAL_TRY(make_folder(folders.state));
-  SHOAL_TRY_ASSIGN(settings, load_settings(folders));
-  return Workplace{std::move(folders), std::move(settings)};
-}
-
-// The pid of the client that runs on this data folder, or an empty text when that is not known.
-std::string running_pid(const Workplace& place) {
-  const Result<ByteVector> text = read_file(place.pid_file(), Bytes{32});
-  return text.ok() ? std::string(as_text(text.value())) : "";
-}
-
-// Everything that KJ does ends here: its exceptions become the world's errors.
-template <class T, class Body>
-Result<T> with_loop(Body body) {
-  try {
-    kj::AsyncIoContext io = kj::setupAsyncIo();
-    const Loop loop{io, io.provider->getTimer()};
-    return body(loop);
-  } catch (const kj::Exception& exception) {
-    return rpc::error_of(exception);
-  }
-}
-
-// What the command asks of the client that runs already.
-template <class Body>
-Result<void> with_agent(const Workplace& place, Body body) {
-  return with_loop<void>([&](Loop loop) -> Result<void> {
-    kj::Own<rpc::Connection> connection =
-        rpc::dial_unix(loop.io.provider->getNetwork(), loop.timer, place.agent_socket())
-            .wait(loop.io.waitScope);
-    return body(loop, connection->bootstrap().castAs<rpc::Agent>());
-  });
-}
-
-bool is_taken(const Result<FileLock>& lock) {
-  return !lock.ok() && lock.error().code == ErrorCode::kUnavailable;
-}
 
 void print(const Json& json) {
   std::cout << json.dump(-1, ' ', false, Json::error_handler_t::replace) << std::endl;
@@ -171,79 +102,7 @@ class Benchmarker final : private WorkerProcess::Needs {
   kj::Own<kj::PromiseFulfiller<Measurement>> fulfiller_;
 };
 
-Result<void> serve(Loop loop, const CommandOptions& options, const Workplace& place) {
-  SHOAL_TRY_ASSIGN(identity, load_or_make_identity(place.identity()));
-  SHOAL_TRY_ASSIGN(state, ClientState::load(place.state()));
-  const SystemClock clock;
-  Random random(seed_from_system());
-  const CacheLimits limits{Bytes{place.settings.integer("cache.bytes_max")},
-                           Bytes{place.settings.integer("cache.free_bytes_min")}};
-  SHOAL_TRY_ASSIGN(cache, ModelCache::open(place.cache(), limits, clock));
-  SHOAL_TRY(make_folder(place.folders.runtime));
-  SHOAL_TRY_ASSIGN(program, place.worker_program());
-  const std::vector<DeviceFacts> all =
-      list_devices(loop, program).promise().wait(loop.io.waitScope);
-  SHOAL_TRY_ASSIGN(devices, choose_devices(all, place.device_words(options)));
-  if (devices.empty())
-    return Error{ErrorCode::kNotFound, "this machine has no device that can compute"};
-
-  AgentOptions agent_options;
-  agent_options.devices = std::move(devices);
-  agent_options.urls = place.settings.list("coordinators");
-  agent_options.worker_program = std::move(program);
-  agent_options.threads = place.threads(options);
-  agent_options.worker_memory_max = Bytes{place.settings.integer("worker.memory_bytes_max")};
-  agent_options.worker_hang_max = Millis{place.settings.integer("worker.hang_ms_max")};
-  std::string names;
-  for (const DeviceFacts& device : agent_options.devices)
-    names += (names.empty() ? "" : ", ") + device.selector;
-  Agent agent(loop, clock, random, identity, state, *cache, std::move(agent_options));
-
-  kj::Own<rpc::Listener> door =
-      rpc::listen_unix(
-          loop.io.provider->getNetwork(), loop.timer, place.agent_socket(),
-          [&agent](rpc::Peer) -> capnp::Capability::Client { return kj::heap<AgentServer>(agent); })
-          .wait(loop.io.waitScope);
-  if (options.json) {
-    print({{"event", "started"}, {"pid", own_pid()}, {"agent", place.agent_socket()}});
-  } else {
-    std::cout << "shoal-client runs (pid " << own_pid() << "), lending " << names << std::endl;
-    if (state.attachments().empty()) {
-      std::cout << "It is not attached yet: shoal-client attach URL" << std::endl;
-    }
-  }
-
-  kj::UnixEventPort& port = loop.io.unixEventPort;
-  port.onSignal(SIGTERM)
-      .ignoreResult()
-      .exclusiveJoin(port.onSignal(SIGINT).ignoreResult())
-      .exclusiveJoin(agent.stop_requested())
-      .wait(loop.io.waitScope);
-  log_info("client", "stops");
-  agent.shut_down().promise().wait(loop.io.waitScope);
-  door = nullptr;
-  std::error_code code;
-  std::filesystem::remove(place.agent_socket(), code);
-  std::filesystem::remove(place.pid_file(), code);
-  return {};
-}
-
 }  // namespace
-
-Result<void> run_client(const CommandOptions& options) {
-  SHOAL_TRY_ASSIGN(place, open_workplace(options));
-  const Result<FileLock> lock = FileLock::acquire(place.lock());
-  if (is_taken(lock)) {
-    const std::string pid = running_pid(place);
-    return Error{ErrorCode::kExists, "a client already runs on " + place.folders.state.string() +
-                                         (pid.empty() ? "" : " (pid " + pid + ")")};
-  }
-  if (!lock.ok()) return lock.error();
-  SHOAL_TRY(write_file_durably(place.pid_file(), as_bytes(std::to_string(own_pid()))));
-  kj::UnixEventPort::captureSignal(SIGTERM);
-  kj::UnixEventPort::captureSignal(SIGINT);
-  return with_loop<void>([&](Loop loop) { return serve(loop, options, place); });
-}
 
 Result<void> attach_client(const CommandOptions& options, const std::string& text) {
   SHOAL_TRY_ASSIGN(url, rpc::parse_attach_url(text));

@@ -17,6 +17,8 @@ struct CommandOptions {
   bool json = false;
   std::vector<std::string> devices;  // Instead of the settings'.
   std::optional<int> threads;        // Instead of the settings'.
+  // How `run` works until the owner chooses otherwise: "rules", "always" or "paused".
+  std::string mode = "rules";
 };
 
 // Serves until SIGTERM, SIGINT, or a user interface ends it.

@@ -44,9 +44,14 @@ int main(int argc, char** argv) {
       .command("detach", "Leave a coordinator, or all of them",
                with_options([&] { return client::detach_client(options, url); }))
       .add_option("url", url, "Which one; none: all");
-  add_devices(command_line.command("run", "Lend the devices until told to stop (SIGTERM)",
-                                   with_options([&] { return client::run_client(options); })),
-              "--devices");
+  CLI::App& run = command_line.command("run", "Lend the devices until told to stop (SIGTERM)",
+                                       with_options([&] { return client::run_client(options); }));
+  add_devices(run, "--devices");
+  run.add_option(
+         "--mode", options.mode,
+         "How to work until the owner chooses otherwise: by the rules, always (for servers: "
+         "whoever uses the computer), or not")
+      ->check(CLI::IsMember({"rules", "always", "paused"}));
   add_devices(command_line.command("devices", "List the devices of this machine",
                                    with_options([&] { return client::show_devices(options); })),
               "--devices");

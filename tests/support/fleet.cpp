@@ -144,10 +144,11 @@ QString Fleet::add_host(const QString& name, const QString& devices, bool truste
 
 QString Fleet::start_host(const QString& name) {
   FleetHost& host = this->host(name);
-  host.client = std::make_unique<Program>(
-      "shoal-client",
-      QStringList{"run", "--data", host.data, "--devices", host.devices, "--threads", "1"},
-      folder_.filePath("logs/" + name + ".log"));
+  host.client =
+      std::make_unique<Program>("shoal-client",
+                                QStringList{"run", "--mode", "always", "--data", host.data,
+                                            "--devices", host.devices, "--threads", "1"},
+                                folder_.filePath("logs/" + name + ".log"));
   return host.client->running() ? QString() : name + " did not start";
 }
 
