@@ -5,8 +5,11 @@
 
 #include <QDirIterator>
 #include <QFile>
+#include <QTemporaryDir>
 #include <QtTest>
 
+#include "coordinator/store/model_table.h"
+#include "coordinator/store/shard_store.h"
 #include "tests/support/fleet.h"
 
 class SecrecyTest : public QObject {
@@ -16,6 +19,32 @@ class SecrecyTest : public QObject {
   std::unique_ptr<Fleet> fleet_;
   const QString prompt_ = "Blessed are the quartermasters of Zanzibar";
   QString text_;
+  QList<QByteArray> keys_;  // Of the shards, as only the coordinator can know them.
+
+  // Unwraps them with the master key, in a copy of the coordinator's folder: it has its own open.
+  static QList<QByteArray> shard_keys(const QString& data) {
+    const QTemporaryDir copy;
+    QDirIterator it(data, QDir::Files | QDir::Hidden);
+    while (it.hasNext()) {
+      const QString path = it.next();
+      QFile::copy(path, copy.filePath(QFileInfo(path).fileName()));
+    }
+    const std::filesystem::path folder = copy.path().toStdString();
+    const auto master = shoal::load_master_key(folder, "");
+    if (!master.ok()) return {};
+    auto store = shoal::Store::open(folder);
+    if (!store.ok()) return {};
+    const auto model = shoal::ModelTable(*store.value()).find("m");
+    if (!model.ok() || !model.value()) return {};
+    QList<QByteArray> keys;
+    for (const shoal::ShardRow& shard : model.value()->shards) {
+      const auto key = shoal::unwrap_key(master.value(), shard.wrapped_key);
+      if (!key.ok()) return {};
+      const shoal::ByteSpan bytes = key.value().view();
+      keys += QByteArray(reinterpret_cast<const char*>(bytes.data()), qsizetype(bytes.size()));
+    }
+    return keys;
+  }
 
   static QByteArray read(const QString& path) {
     QFile file(path);
@@ -38,6 +67,9 @@ class SecrecyTest : public QObject {
     for (const QByteArray& piece : weight_pieces()) {
       if (haystack.contains(piece)) found += "weights";
     }
+    for (const QByteArray& key : keys_) {
+      if (haystack.contains(key) || haystack.contains(key.toHex())) found += "key";
+    }
     if (haystack.contains(prompt_.toUtf8()) || haystack.contains("quartermasters"))
       found += "prompt";
     if (text_.size() > 12 && haystack.contains(text_.left(12).toUtf8())) found += "text";
@@ -56,6 +88,9 @@ class SecrecyTest : public QObject {
     QVERIFY2(run.exit_code == 0, run.log + fleet_->logs());
     text_ = run.text();
     QVERIFY(text_.size() > 40);
+    keys_ = shard_keys(fleet_->coordinator_data());
+    QCOMPARE(keys_.size(), 8);  // Embedding, six blocks, head.
+    for (const QByteArray& key : keys_) QCOMPARE(key.size(), 32);
   }
   void cleanupTestCase() { fleet_.reset(); }
 
@@ -63,6 +98,7 @@ class SecrecyTest : public QObject {
     QCOMPARE(found_in(read(demo_model())).count("weights"), weight_pieces().size());
     QVERIFY(found_in(prompt_.toUtf8() + text_.toUtf8()).contains("prompt"));
     QVERIFY(found_in(text_.toUtf8()).contains("text"));
+    QCOMPARE(found_in("key=" + keys_.front().toHex() + keys_.back()), QStringList({"key", "key"}));
   }
 
   void the_wire_holds_nothing_plain() {
