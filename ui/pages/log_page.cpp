@@ -1,0 +1,34 @@
+#include <QVBoxLayout>
+
+#include "ui/empty_state.h"
+#include "ui/pages/page.h"
+
+namespace shoal::ui {
+namespace {
+
+class LogPage final : public Page {
+  Q_OBJECT
+
+ public:
+  LogPage(const PageContext& context, QWidget* parent) : Page(context, parent) {
+    auto* layout = new QVBoxLayout(this);
+    layout->addWidget(&empty_);
+    show_disconnected();
+  }
+
+  void show_snapshot(const SnapshotPtr&) override { empty_.set("log", tr("Nothing here yet"), {}); }
+  void show_disconnected() override { empty_.set_disconnected(); }
+
+ private:
+  EmptyState empty_;
+};
+
+}  // namespace
+
+Page* make_log_page(const PageContext& context, QWidget* parent) {
+  return new LogPage(context, parent);
+}
+
+}  // namespace shoal::ui
+
+#include "log_page.moc"
