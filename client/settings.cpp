@@ -1,5 +1,7 @@
 #include "client/settings.h"
 
+#include "client/rules/validate_rules.h"
+
 namespace shoal::client {
 
 std::span<const SettingSpec> settings_table() {
@@ -123,7 +125,11 @@ Result<Settings> load_settings(const UserFolders& folders) {
   const std::filesystem::path path = folders.config / "client.toml";
   std::error_code code;
   if (!std::filesystem::exists(path, code)) return Settings(settings_table());
-  return Settings::load(settings_table(), path);
+  SHOAL_TRY_ASSIGN(settings, Settings::load(settings_table(), path));
+  if (const Result<void> valid = validate_rules(settings); !valid.ok()) {
+    return with_context(valid.error(), path.string());
+  }
+  return settings;
 }
 
 }  // namespace shoal::client
