@@ -10,7 +10,8 @@ constexpr size_t kMessageBytesMax = 64u
                                     << 20;  // What one received message may make a reader visit.
 constexpr int kNestingMax = 32;
 constexpr size_t kCallsInFlightBytesMax = 64u << 20;  // Unanswered requests of one peer.
-constexpr size_t kLoginMessageBytesMax = 64u << 10;   // Before a peer has proved who it is.
+constexpr size_t kLoginMessageBytesMax = 64u << 10;   // Before a peer has proved who it is;
+constexpr uint32_t kLoginMessagesMax = 32;            // and so many messages in all.
 
 constexpr size_t kNameBytesMax = 256;     // Host, model and device names, ids, versions.
 constexpr size_t kReasonBytesMax = 1024;  // A sentence for a person.

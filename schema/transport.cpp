@@ -40,7 +40,17 @@ class LimitedMessages final : public capnp::MessageStream {
       kj::ArrayPtr<capnp::word> scratch) override {
     options.traversalLimitInWords = limit_->bytes / sizeof(capnp::word);
     options.nestingLimit = limits::kNestingMax;
-    return inner_.tryReadMessage(fds, options, scratch);
+    return inner_.tryReadMessage(fds, options, scratch)
+        .then([this](kj::Maybe<capnp::MessageReaderAndFds>&& message) {
+          // A call whose answer the peer never lets go of leaves it behind: of a stranger only so
+          // many.
+          if (limit_->bytes <= limits::kLoginMessageBytesMax &&
+              ++before_login_ > limits::kLoginMessagesMax) {
+            kj::throwFatalException(
+                KJ_EXCEPTION(DISCONNECTED, "the peer sent too many messages before its login"));
+          }
+          return kj::mv(message);
+        });
   }
   kj::Promise<void> writeMessage(
       kj::ArrayPtr<const int> fds,
@@ -57,6 +67,7 @@ class LimitedMessages final : public capnp::MessageStream {
  private:
   capnp::AsyncIoMessageStream inner_;
   kj::Own<ReceiveLimit> limit_;
+  uint32_t before_login_ = 0;  // Messages.
 };
 
 std::string address_of_peer(kj::AsyncIoStream& stream) {

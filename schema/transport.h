@@ -41,7 +41,8 @@ Result<AttachUrl> parse_attach_url(
     std::string_view text);  // kInvalid names the part that is wrong.
 std::string format_attach_url(const AttachUrl& url);
 
-// How large a received message may be: kLoginMessageBytesMax until the peer has proved who it is.
+// How large a received message may be: kLoginMessageBytesMax until the peer has proved who it is,
+// and till then at most kLoginMessagesMax of them.
 class ReceiveLimit : public kj::Refcounted {
  public:
   explicit ReceiveLimit(size_t bytes) : bytes(bytes) {}
