@@ -4,6 +4,7 @@
 
 #include "base/digest.h"
 #include "base/log.h"
+#include "base/secrets.h"
 
 namespace shoal {
 namespace {
@@ -18,12 +19,39 @@ std::filesystem::path good_path(const std::filesystem::path& path) {
   return good;
 }
 
+// Some state is secret, and what is not is small: no copy of it stays behind.
+class Wiped {
+ public:
+  explicit Wiped(ByteVector& bytes) : bytes_(bytes) {}
+  ~Wiped() { wipe(bytes_); }
+  Wiped(const Wiped&) = delete;
+  Wiped& operator=(const Wiped&) = delete;
+
+ private:
+  ByteVector& bytes_;
+};
+
+// The whole file, as StateFile writes it.
+ByteVector state_of(ByteSpan content) {
+  ByteVector file;
+  file.reserve(kHeaderBytes + content.size());
+  const auto add = [&file](ByteSpan bytes) { file.insert(file.end(), bytes.begin(), bytes.end()); };
+  std::byte size[8];
+  store_le<uint64_t>(size, content.size());
+  add(as_bytes(kMagic));
+  add(size);
+  add(digest_of(content).bytes);
+  add(content);
+  return file;
+}
+
 Result<ByteVector> read_state(const std::filesystem::path& path) {
   SHOAL_TRY_ASSIGN(file, read_file(path, kStateBytesMax));
   const auto corrupt = [&path](std::string_view why) {
     return Error{ErrorCode::kCorrupt, path.string() + ": " + std::string(why)};
   };
   if (file.size() < kHeaderBytes) return corrupt("ends inside its header");
+  const Wiped wiped(file);
   const ByteSpan all = file;
   if (as_text(all.first(kMagic.size())) != kMagic) return corrupt("is no state file of Shoal");
   const ByteSpan body = all.subspan(kHeaderBytes);
@@ -37,6 +65,11 @@ Result<ByteVector> read_state(const std::filesystem::path& path) {
 }
 
 }  // namespace
+
+bool is_there(const std::filesystem::path& path) {
+  std::error_code code;
+  return std::filesystem::exists(path, code);
+}
 
 Result<void> make_folder(const std::filesystem::path& path) {
   if (path.empty()) return {};
@@ -82,7 +115,8 @@ Result<void> StateFile::save(ByteSpan bytes) const {
     return Error{ErrorCode::kNoSpace, path_.string() + ": state is too large"};
   }
   // Only a whole file may become the good copy: a torn one must not push out its rescue.
-  if (const Result<ByteVector> current = read_state(path_); current.ok()) {
+  if (Result<ByteVector> current = read_state(path_); current.ok()) {
+    const Wiped wiped(current.value());
     const std::filesystem::path fresh = good_path(path_) += ".new";
     std::error_code code;
     std::filesystem::remove(fresh, code);
@@ -90,20 +124,14 @@ Result<void> StateFile::save(ByteSpan bytes) const {
     std::filesystem::create_hard_link(path_, fresh, code);
     if (!code) std::filesystem::rename(fresh, good_path(path_), code);
     if (code) {  // A file system without links.
-      ByteWriter copy;
-      copy.text(kMagic);
-      copy.u64(current.value().size());
-      copy.bytes(digest_of(current.value()).bytes);
-      copy.bytes(current.value());
-      SHOAL_TRY(write_file_durably(good_path(path_), copy.view(), mode_));
+      ByteVector copy = state_of(current.value());
+      const Wiped wiped_copy(copy);
+      SHOAL_TRY(write_file_durably(good_path(path_), copy, mode_));
     }
   }
-  ByteWriter file;
-  file.text(kMagic);
-  file.u64(bytes.size());
-  file.bytes(digest_of(bytes).bytes);
-  file.bytes(bytes);
-  return write_file_durably(path_, file.view(), mode_);
+  ByteVector file = state_of(bytes);
+  const Wiped wiped(file);
+  return write_file_durably(path_, file, mode_);
 }
 
 }  // namespace shoal

@@ -15,6 +15,8 @@
 
 namespace shoal {
 
+bool is_there(const std::filesystem::path& path);  // A file, a folder or anything else.
+
 // Fails with kNoSpace when the file is longer than `bytes_max`, and with kNotFound when it is
 // absent.
 Result<ByteVector> read_file(const std::filesystem::path& path, Bytes bytes_max);

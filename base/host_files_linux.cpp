@@ -67,23 +67,26 @@ Result<void> sync_folder_of(const std::filesystem::path& path) {
 }  // namespace
 
 Result<ByteVector> read_file(const std::filesystem::path& path, Bytes bytes_max) {
-  ByteVector all;
   SHOAL_TRY_ASSIGN(fd, open_to_read(path));
   struct stat status {};
-  if (fstat(fd.get(), &status) == 0 && status.st_size > 0 && status.st_size <= bytes_max.count) {
-    all.reserve(static_cast<size_t>(status.st_size) + 1);
-  }
-  ByteVector buffer(64 << 10);
+  const bool sized =
+      fstat(fd.get(), &status) == 0 && status.st_size > 0 && status.st_size <= bytes_max.count;
+  // Read into its place: of a file of secrets there is no second copy. The byte more finds its end.
+  ByteVector all(sized ? static_cast<size_t>(status.st_size) + 1 : size_t{64} << 10);
+  size_t done = 0;
   while (true) {
-    const ssize_t count = read_some(fd.get(), buffer);
+    if (done == all.size()) all.resize(2 * all.size());
+    const ssize_t count = read_some(fd.get(), std::span(all).subspan(done));
     if (count < 0) return file_error(errno, "read", path);
-    if (count == 0) return all;
-    if (static_cast<int64_t>(all.size()) + count > bytes_max.count) {
+    if (count == 0) break;
+    done += static_cast<size_t>(count);
+    if (static_cast<int64_t>(done) > bytes_max.count) {
       return Error{ErrorCode::kNoSpace, path.string() + " is longer than the " +
                                             std::to_string(bytes_max.count) + " bytes allowed"};
     }
-    all.insert(all.end(), buffer.begin(), buffer.begin() + count);
   }
+  all.resize(done);
+  return all;
 }
 
 Result<void> read_file_in_pieces(const std::filesystem::path& path,
