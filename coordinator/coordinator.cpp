@@ -27,6 +27,7 @@ Result<void> remove_strays(Parts& parts) {
 Coordinator::Coordinator(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 
 Coordinator::~Coordinator() noexcept(false) {
+  parts_->journal.tell_left_out();
   parts_->journal.note("coordinator_stopped", "in order");
 }
 

@@ -4,6 +4,7 @@
 #include "base/host.h"
 #include "base/random.h"
 #include "coordinator/store/host_table.h"
+#include "coordinator/store/model_table.h"
 #include "coordinator/store/setting_table.h"
 #include "coordinator/store/shard_store.h"
 
@@ -14,10 +15,9 @@ constexpr Bytes kCertificateBytesMax{64 << 10};
 constexpr const char* kInitialised = "initialised";
 constexpr size_t kInviteBytes = 16;
 
-bool is_there(const std::filesystem::path& path) {
-  std::error_code code;
-  return std::filesystem::exists(path, code);
-}
+// The setting that tells the right master key from a wrong one: this text, wrapped by it.
+constexpr const char* kMasterCheck = "master_check";
+constexpr std::string_view kMasterCheckText = "shoal-master-check-1";
 
 Result<rpc::Certificate> load_certificate(const std::filesystem::path& folder) {
   rpc::Certificate certificate;
@@ -36,6 +36,31 @@ Result<void> write_certificate(const std::filesystem::path& folder) {
   return write_file_durably(folder / "certificate.der", certificate.der);
 }
 
+// Refuses a master key that is not the one of this store: it would open no model and no receipt.
+// A store from before there was a check gets one, if the key opens what is there.
+Result<void> check_master_key(const std::filesystem::path& path, Store& store,
+                              const SecretBytes& master) {
+  SettingTable facts(store);
+  SHOAL_TRY_ASSIGN(check, facts.get(kMasterCheck));
+  ByteVector wrapped;
+  if (check) {
+    SHOAL_TRY_ASSIGN(bytes, hex_decode(*check));
+    wrapped = std::move(bytes);
+  } else {
+    SHOAL_TRY_ASSIGN(some_key, ModelTable(store).some_wrapped_key());
+    if (some_key) wrapped = std::move(*some_key);
+  }
+  if (!wrapped.empty() && !unwrap_key(master, wrapped).ok()) {
+    return Error{ErrorCode::kDenied,
+                 "the master key in " + path.string() +
+                     " is not the one that this coordinator's store was made with: put the right " +
+                     "master.key back, or restore the whole folder from a backup"};
+  }
+  if (check) return {};
+  return facts.set(kMasterCheck,
+                   hex_encode(wrap_key(master, SecretBytes(as_bytes(kMasterCheckText)))));
+}
+
 Result<DataFolder> read_folder(const std::filesystem::path& path, std::string_view passphrase,
                                std::unique_ptr<Store> store) {
   DataFolder folder;
@@ -46,6 +71,7 @@ Result<DataFolder> read_folder(const std::filesystem::path& path, std::string_vi
   folder.certificate = std::move(certificate);
   folder.pin = rpc::pin_of(folder.certificate.der);
   SHOAL_TRY_ASSIGN(master, load_master_key(path, passphrase));
+  SHOAL_TRY(check_master_key(path, *store, master));
   folder.master = std::move(master);
   folder.store = std::move(store);
   return folder;

@@ -1,7 +1,11 @@
 // shoalctl: model publish, list and remove.
 
+#include <capnp/orphan.h>
+#include <kj/async-unix.h>
+
+#include <algorithm>
+#include <csignal>
 #include <cstdio>
-#include <cstdlib>
 
 #include "base/bytes.h"
 #include "base/digest.h"
@@ -10,6 +14,7 @@
 #include "base/secrets.h"
 #include "base/text.h"
 #include "coordinator/ctl/commands.h"
+#include "coordinator/ctl/cut_answer.h"
 #include "coordinator/work/manifest.h"
 #include "schema/limits.h"
 #include "schema/transport.h"
@@ -17,7 +22,7 @@
 namespace shoal::ctl {
 namespace {
 
-constexpr uint64_t kOutputBytesMax = uint64_t{128} << 20;  // A manifest, and text around it.
+constexpr size_t kOutputBytesMax = size_t{128} << 20;  // A manifest, and text around it.
 
 Json model_json(rpc::ModelInfo::Reader model) {
   return {{"name", model.getName().cStr()},
@@ -29,23 +34,48 @@ Json model_json(rpc::ModelInfo::Reader model) {
           {"published_at_ms", model.getPublishedAtMs()}};
 }
 
-std::string last_line(std::string_view text) {
-  while (text.ends_with('\n')) text.remove_suffix(1);
-  const size_t line = text.rfind('\n');
-  return std::string(line == std::string_view::npos ? text : text.substr(line + 1));
-}
-
-// What `shoal-run cut` answered.
+// What `shoal-run cut` made.
 struct Cut {
   std::string manifest;
   std::vector<SecretBytes> keys;
 };
 
+// The outcome, unless a person or the system wants this program to end: then what it has made so
+// far is removed on the way out.
+template <class T>
+T unless_told_to_stop(Link& link, kj::Promise<T> promise) {
+  const auto told = [&](int signal) {
+    return link.io.unixEventPort.onSignal(signal).then([](siginfo_t&&) -> kj::Promise<T> {
+      rpc::throw_error({ErrorCode::kUnavailable, "told to stop: nothing was published"});
+    });
+  };
+  return promise.exclusiveJoin(told(SIGINT)).exclusiveJoin(told(SIGTERM)).wait(link.io.waitScope);
+}
+
+// All that comes, in memory that is wiped.
+Result<SecretBytes> read_all(Link& link, kj::AsyncInputStream& stream, size_t& size) {
+  SecretBytes bytes(size_t{1} << 20);
+  size = 0;
+  while (true) {
+    if (size == bytes.size()) {
+      if (bytes.size() >= kOutputBytesMax) {
+        return Error{ErrorCode::kNoSpace, "shoal-run cut prints more than a manifest can have"};
+      }
+      SecretBytes larger(2 * bytes.size());
+      std::ranges::copy(bytes.view(), larger.edit().begin());
+      bytes = std::move(larger);
+    }
+    const std::span<std::byte> room = bytes.edit().subspan(size);
+    const size_t count = unless_told_to_stop(link, stream.tryRead(room.data(), 1, room.size()));
+    if (count == 0) return bytes;
+    size += count;
+  }
+}
+
 Result<Cut> cut(Link& link, const std::filesystem::path& model, const std::filesystem::path& out) {
   SHOAL_TRY_ASSIGN(self, own_program());
   const std::filesystem::path program = self.parent_path() / "shoal-run";
-  std::error_code code;
-  if (!std::filesystem::exists(program, code)) {
+  if (!is_there(program)) {
     return Error{ErrorCode::kNotFound,
                  "publishing needs shoal-run beside shoalctl, and there is none in " +
                      self.parent_path().string()};
@@ -60,11 +90,13 @@ Result<Cut> cut(Link& link, const std::filesystem::path& model, const std::files
   pipe.second.reset();
   auto stream = link.io.lowLevelProvider->wrapSocketFd(pipe.first.release(),
                                                        kj::LowLevelAsyncIoProvider::TAKE_OWNERSHIP);
-  const kj::String text = stream->readAllText(kOutputBytesMax).wait(link.io.waitScope);
+  size_t size = 0;
+  SHOAL_TRY_ASSIGN(output, read_all(link, *stream, size));
   std::optional<ChildExit> exit;
   while (!exit) exit = child.wait(Millis{1000});
 
-  const auto json = nlohmann::json::parse(last_line({text.begin(), text.size()}), nullptr, false);
+  SHOAL_TRY_ASSIGN(answer, read_cut_answer(output.edit().first(size)));
+  const nlohmann::json& json = answer.json;
   if (!exit->clean()) {
     std::string why = exit->text();
     if (json.is_object() && json.contains("error") && json["error"].is_object()) {
@@ -73,20 +105,13 @@ Result<Cut> cut(Link& link, const std::filesystem::path& model, const std::files
     return Error{exit->code == 3 ? ErrorCode::kNotFound : ErrorCode::kInvalid,
                  "cannot cut " + model.string() + ": " + why};
   }
-  const Error odd{ErrorCode::kCorrupt, "shoal-run cut answered what shoalctl does not understand"};
-  if (!json.is_object() || !json.contains("manifest") || !json.contains("keys") ||
-      !json["keys"].is_array()) {
-    return odd;
+  if (!json.is_object() || !json.contains("manifest") || !json.contains("keys")) {
+    return Error{ErrorCode::kCorrupt, "shoal-run cut answered what shoalctl does not understand"};
   }
   Cut result;
   result.manifest =
       json["manifest"].is_string() ? json["manifest"].get<std::string>() : json["manifest"].dump();
-  for (const auto& key : json["keys"]) {
-    if (!key.is_string()) return odd;
-    SHOAL_TRY_ASSIGN(bytes, hex_decode(key.get<std::string>()));
-    result.keys.emplace_back(ByteSpan(bytes));
-    wipe(bytes);
-  }
+  result.keys = std::move(answer.keys);
   return result;
 }
 
@@ -100,7 +125,7 @@ Result<void> send_shard(Link& link, rpc::ModelUpload::Client& upload, uint32_t i
     auto request = upload.writeRequest(capnp::MessageSize{count / 8 + 64, 0});
     request.setShard(index);
     request.setBytes(rpc::kj_bytes(ByteSpan(chunk).first(count)));
-    request.send().wait(link.io.waitScope);
+    unless_told_to_stop(link, kj::Promise<void>(request.send()));
     offset += count;
   }
   return {};
@@ -110,10 +135,12 @@ Result<void> send_shard(Link& link, rpc::ModelUpload::Client& upload, uint32_t i
 
 Result<void> model_publish(const Context& context, const std::filesystem::path& model,
                            const std::string& name) {
-  std::error_code code;
-  if (!std::filesystem::exists(model, code)) {
+  if (!is_there(model)) {
     return Error{ErrorCode::kNotFound, "there is no " + model.string()};
   }
+  // Heard by unless_told_to_stop() alone.
+  kj::UnixEventPort::captureSignal(SIGINT);
+  kj::UnixEventPort::captureSignal(SIGTERM);
   return with_coordinator(context, [&](Link& link) -> Result<void> {
     const TempDir folder;  // Sealed shards only; the keys never touch the disk.
     SHOAL_TRY_ASSIGN(parts, cut(link, model, folder.path()));
@@ -130,12 +157,22 @@ Result<void> model_publish(const Context& context, const std::filesystem::path& 
     auto request = link.admin.publishModelRequest();
     request.setManifest(manifest);
     auto keys = request.initKeys(static_cast<uint>(parts.keys.size()));
-    for (uint i = 0; i < keys.size(); ++i) keys.set(i, rpc::kj_bytes(parts.keys[i].view()));
-    rpc::ModelUpload::Client upload = request.send().wait(link.io.waitScope).getUpload();
+    // The message points at the keys where they are, which is until the model is published, and
+    // holds no copy of them.
+    for (uint i = 0; i < keys.size(); ++i) {
+      keys.adopt(i, capnp::Orphanage::getForMessageContaining(keys).referenceExternalData(
+                        rpc::kj_bytes(parts.keys[i].view())));
+    }
+    rpc::ModelUpload::Client upload =
+        unless_told_to_stop(
+            link, kj::Promise<capnp::Response<rpc::Admin::PublishModelResults>>(request.send()))
+            .getUpload();
     for (uint32_t i = 0; i < checked.shards.size(); ++i) {
       SHOAL_TRY(send_shard(link, upload, i, folder / (checked.shards[i].digest.hex() + ".shard")));
     }
-    const auto response = upload.finishRequest().send().wait(link.io.waitScope);
+    const auto response =
+        unless_told_to_stop(link, kj::Promise<capnp::Response<rpc::ModelUpload::FinishResults>>(
+                                      upload.finishRequest().send()));
     const auto published = response.getModel();
     if (context.json) {
       print_json(model_json(published));

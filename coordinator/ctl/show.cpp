@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "base/clock.h"
+#include "base/files.h"
 #include "base/text.h"
 #include "coordinator/ctl/commands.h"
 #include "schema/transport.h"
@@ -25,12 +26,11 @@ Result<void> with_coordinator(const Context& context,
   const std::string data = context.data.string();
   const Error not_running{ErrorCode::kUnavailable,
                           "the coordinator is not running: start shoal-coordinator --data " + data};
-  std::error_code code;
-  if (!std::filesystem::exists(context.data / "store.sqlite", code)) {
+  if (!is_there(context.data / "store.sqlite")) {
     return Error{ErrorCode::kNotFound,
                  data + " holds no coordinator: make one with shoalctl --data " + data + " init"};
   }
-  if (!std::filesystem::exists(socket, code)) return not_running;
+  if (!is_there(socket)) return not_running;
   try {  // KJ reports by exceptions; they end here.
     kj::AsyncIoContext io = kj::setupAsyncIo();
     kj::Own<rpc::Connection> connection;

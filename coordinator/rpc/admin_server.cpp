@@ -5,8 +5,8 @@
 #include "coordinator/data_folder.h"
 #include "coordinator/rpc/generation.h"
 #include "coordinator/rpc/model_upload.h"
-#include "coordinator/rpc/require.h"
 #include "schema/limits.h"
+#include "schema/require.h"
 
 namespace shoal {
 namespace {
@@ -52,8 +52,8 @@ class AdminServer final : public rpc::Admin::Server {
   explicit AdminServer(Parts& parts) : parts_(parts) {}
 
   kj::Promise<void> status(StatusContext context) override {
-    const std::vector<HostRow> known = require(parts_.hosts.list());
-    const std::vector<ModelRow> models = require(parts_.models.list());
+    const int64_t known = rpc::require(parts_.hosts.count());
+    const int64_t models = rpc::require(parts_.models.count());
     auto status = context.getResults().initStatus();
     status.setName(parts_.folder.settings.name);
     status.setVersion(SHOAL_VERSION);
@@ -61,11 +61,11 @@ class AdminServer final : public rpc::Admin::Server {
         static_cast<uint64_t>((parts_.clock.now_monotonic() - parts_.started).count));
     status.setAddress(parts_.folder.settings.listen_host + ":" + std::to_string(parts_.port));
     status.setPin(parts_.folder.pin);
-    status.setHostsKnown(static_cast<uint32_t>(known.size()));
+    status.setHostsKnown(static_cast<uint32_t>(known));
     status.setHostsConnected(static_cast<uint32_t>(parts_.pool.hosts().size()));
     status.setDevicesReady(static_cast<uint32_t>(parts_.pool.offers().size()));
-    status.setModels(static_cast<uint32_t>(models.size()));
-    const int64_t tokens = require(parts_.sessions.tokens_ever());
+    status.setModels(static_cast<uint32_t>(models));
+    const int64_t tokens = rpc::require(parts_.sessions.tokens_ever());
     int64_t relayed = parts_.relayed_bytes;
     for (const Session* session : parts_.live) relayed += session->relayed_bytes();
     status.setSessionsLive(static_cast<uint32_t>(parts_.live.size()));
@@ -77,24 +77,23 @@ class AdminServer final : public rpc::Admin::Server {
   kj::Promise<void> publishModel(PublishModelContext context) override {
     const auto params = context.getParams();
     const std::string manifest =
-        text_of(params.getManifest(), limits::kManifestBytesMax, "manifest");
+        rpc::text_of(params.getManifest(), limits::kManifestBytesMax, "manifest");
     context.getResults().setUpload(begin_model_upload(parts_, manifest, params.getKeys()));
     return kj::READY_NOW;
   }
 
   kj::Promise<void> listModels(ListModelsContext context) override {
-    const std::vector<ModelRow> rows = require(parts_.models.list());
+    const std::vector<ModelRow> rows = rpc::require(parts_.models.list(limits::kListRowsMax));
     auto models = context.getResults().initModels(static_cast<uint>(rows.size()));
     for (uint i = 0; i < models.size(); ++i) {
-      const auto model = require(use_model(parts_, rows[i].name));
-      write_model_info(models[i], rows[i], model->manifest);
+      write_model_info(models[i], rows[i], model_facts(parts_, rows[i]));
     }
     return kj::READY_NOW;
   }
 
   kj::Promise<void> removeModel(RemoveModelContext context) override {
-    require(remove_model(parts_,
-                         text_of(context.getParams().getName(), limits::kNameBytesMax, "name")));
+    rpc::require(remove_model(
+        parts_, rpc::text_of(context.getParams().getName(), limits::kNameBytesMax, "name")));
     return kj::READY_NOW;
   }
 
@@ -104,14 +103,14 @@ class AdminServer final : public rpc::Admin::Server {
 
   kj::Promise<void> listSessions(ListSessionsContext context) override {
     const uint32_t ended_max = std::min(context.getParams().getEndedMax(), limits::kListRowsMax);
-    const std::vector<SessionRow> rows = require(parts_.sessions.list(ended_max));
+    const std::vector<SessionRow> rows = rpc::require(parts_.sessions.list(ended_max));
     auto sessions = context.getResults().initSessions(static_cast<uint>(rows.size()));
     for (uint i = 0; i < sessions.size(); ++i) write_session(sessions[i], rows[i]);
     return kj::READY_NOW;
   }
 
   kj::Promise<void> listHosts(ListHostsContext context) override {
-    const std::vector<HostRow> known = require(parts_.hosts.list());
+    const std::vector<HostRow> known = rpc::require(parts_.hosts.list(limits::kListRowsMax));
     auto hosts = context.getResults().initHosts(static_cast<uint>(known.size()));
     for (uint i = 0; i < hosts.size(); ++i) {
       const HostRow& row = known[i];
@@ -129,11 +128,14 @@ class AdminServer final : public rpc::Admin::Server {
         const std::vector<PoolDevice>& devices = live->second->devices;
         auto out = host.initDevices(static_cast<uint>(devices.size()));
         for (uint d = 0; d < out.size(); ++d) {
-          write_device(out[d], devices[d].row, device_state_word(devices[d]), devices[d].reason);
+          write_device(
+              out[d], devices[d].row,
+              device_state_word(devices[d], live->second->taken_of(devices[d].row.name_on_host)),
+              devices[d].reason);
         }
         continue;
       }
-      const std::vector<DeviceRow> devices = require(parts_.hosts.devices(row.id));
+      const std::vector<DeviceRow> devices = rpc::require(parts_.hosts.devices(row.id));
       auto out = host.initDevices(static_cast<uint>(devices.size()));
       for (uint d = 0; d < out.size(); ++d) {
         write_device(out[d], devices[d], "gone", "its host is not connected");
@@ -146,7 +148,7 @@ class AdminServer final : public rpc::Admin::Server {
     const auto params = context.getParams();
     const HostId id{static_cast<int64_t>(params.getHostId())};
     const Standing standing = standing_of(params.getStanding());
-    require(parts_.hosts.set_standing(id, standing));
+    rpc::require(parts_.hosts.set_standing(id, standing));
     parts_.journal.note("host_standing", std::string(standing_name(standing)), id);
     if (standing == Standing::kBanned) {
       if (const auto live = parts_.pool.hosts().find(id); live != parts_.pool.hosts().end()) {
@@ -165,7 +167,7 @@ class AdminServer final : public rpc::Admin::Server {
       rpc::throw_error(
           {ErrorCode::kInvalid, "an invite lives from 1 ms to 366 days, for at least one use"});
     }
-    const std::string invite = require(
+    const std::string invite = rpc::require(
         make_invite(*parts_.folder.store, parts_.clock,
                     Millis{static_cast<int64_t>(params.getLifetimeMs())}, params.getUsesMax()));
     parts_.journal.note("invite_made", "for " + std::to_string(params.getUsesMax()) +
@@ -178,7 +180,7 @@ class AdminServer final : public rpc::Admin::Server {
   kj::Promise<void> listEvents(ListEventsContext context) override {
     const auto params = context.getParams();
     const int64_t after = static_cast<int64_t>(std::min<uint64_t>(params.getAfterId(), INT64_MAX));
-    const std::vector<EventRow> rows = require(parts_.sessions.events(
+    const std::vector<EventRow> rows = rpc::require(parts_.sessions.events(
         after, std::min<uint32_t>(params.getCountMax(), limits::kListRowsMax)));
     auto events = context.getResults().initEvents(static_cast<uint>(rows.size()));
     for (uint i = 0; i < events.size(); ++i) {
@@ -211,9 +213,9 @@ class AdminServer final : public rpc::Admin::Server {
     if (lives) {
       stages = (*live)->stages();
     } else {
-      for (const SessionStageRow& stage : require(parts_.sessions.stages(row.id))) {
+      for (const SessionStageRow& stage : rpc::require(parts_.sessions.stages(row.id))) {
         if (stage.lost_at.count != 0) continue;
-        const std::optional<HostRow> host = require(parts_.hosts.find(stage.host));
+        const std::optional<HostRow> host = rpc::require(parts_.hosts.find(stage.host));
         stages.push_back({stage.host, host ? host->name : "",
                           host && host->standing == Standing::kTrusted, stage.device,
                           stage.device_name, stage.plane, stage.first_fragment,

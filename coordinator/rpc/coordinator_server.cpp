@@ -2,8 +2,6 @@
 
 #include <kj/debug.h>
 
-#include <kj/debug.h>
-
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -11,9 +9,9 @@
 #include "base/log.h"
 #include "base/random.h"
 #include "coordinator/data_folder.h"
-#include "coordinator/rpc/require.h"
 #include "schema/limits.h"
 #include "schema/login.h"
+#include "schema/require.h"
 
 namespace shoal {
 namespace {
@@ -33,11 +31,11 @@ int64_t count(uint64_t value) {
 PoolDevice device_of(rpc::DeviceReport::Reader report) {
   PoolDevice device;
   const auto info = report.getInfo();
-  device.row.name_on_host = text_of(info.getId(), limits::kNameBytesMax, "device id");
-  device.row.selector = text_of(info.getSelector(), limits::kNameBytesMax, "device selector");
-  device.row.plane = text_of(info.getPlane(), limits::kNameBytesMax, "device plane");
-  device.row.name = text_of(info.getName(), limits::kNameBytesMax, "device name");
-  device.row.driver = text_of(info.getDriver(), limits::kNameBytesMax, "device driver");
+  device.row.name_on_host = rpc::text_of(info.getId(), limits::kNameBytesMax, "device id");
+  device.row.selector = rpc::text_of(info.getSelector(), limits::kNameBytesMax, "device selector");
+  device.row.plane = rpc::text_of(info.getPlane(), limits::kNameBytesMax, "device plane");
+  device.row.name = rpc::text_of(info.getName(), limits::kNameBytesMax, "device name");
+  device.row.driver = rpc::text_of(info.getDriver(), limits::kNameBytesMax, "device driver");
   device.row.memory = Bytes{count(info.getMemoryBytes())};
   device.row.software = info.getSoftware();
 
@@ -55,9 +53,9 @@ PoolDevice device_of(rpc::DeviceReport::Reader report) {
   device.row.failed = test.getFailed();
   device.row.unsupported = test.getUnsupported();
   device.row.first_failure =
-      text_of(test.getFirstFailure(), limits::kReasonBytesMax, "first failure");
+      rpc::text_of(test.getFirstFailure(), limits::kReasonBytesMax, "first failure");
 
-  device.reason = text_of(report.getReason(), limits::kReasonBytesMax, "device reason");
+  device.reason = rpc::text_of(report.getReason(), limits::kReasonBytesMax, "device reason");
   switch (report.getState()) {
     case rpc::DeviceReport::State::READY: device.state = DeviceState::kReady; break;
     case rpc::DeviceReport::State::STARTING: device.state = DeviceState::kStarting; break;
@@ -67,7 +65,7 @@ PoolDevice device_of(rpc::DeviceReport::Reader report) {
       break;  // A state newer than we are is no ready one.
   }
   if (const auto key = report.getWorkerKey(); key.size() > 0) {
-    device.worker_key = require(BoxPublicKey::from_bytes(rpc::bytes_of(key)));
+    device.worker_key = rpc::require(BoxPublicKey::from_bytes(rpc::bytes_of(key)));
   }
   return device;
 }
@@ -102,14 +100,18 @@ class HostSessionServer final : public rpc::HostSession::Server {
       devices.push_back(std::move(device));
     }
     const Millis now = parts_.clock.now_wall();
-    require(parts_.folder.store->transaction([&]() -> Result<void> {
+    rpc::require(parts_.folder.store->transaction([&]() -> Result<void> {
+      std::vector<std::string> present;
+      bool wrote = false;
       for (const PoolDevice& device : devices) {
+        present.push_back(device.row.name_on_host);
         // What is stored already is not written again: a host may report as often as it likes.
         const PoolDevice* const former = parts_.pool.find({id_, login_, device.row.name_on_host});
         if (former != nullptr && former->row == device.row) continue;
         SHOAL_TRY(parts_.hosts.save_device(id_, device.row, now));
+        wrote = true;
       }
-      return {};
+      return wrote ? parts_.hosts.forget_devices(id_, present, now) : Result<void>();
     }));
     note_changes(devices);
     parts_.pool.report(id_, login_, std::move(devices));
@@ -119,14 +121,14 @@ class HostSessionServer final : public rpc::HostSession::Server {
   kj::Promise<void> readShard(ReadShardContext context) override {
     require_current();
     const auto params = context.getParams();
-    const Digest digest = require(Digest::from_bytes(rpc::bytes_of(params.getDigest())));
+    const Digest digest = rpc::require(Digest::from_bytes(rpc::bytes_of(params.getDigest())));
     if (!parts_.pool.may_read(id_, digest)) {
       rpc::throw_error({ErrorCode::kDenied, "this host was not given the shard " + digest.hex()});
     }
     rpc::require_at_most(params.getLength(), limits::kChunkBytesMax, "length");
     parts_.pool.find(id_, login_)->reads += 1;
     const ByteVector bytes =
-        require(parts_.shards.read(digest, params.getOffset(), params.getLength()));
+        rpc::require(parts_.shards.read(digest, params.getOffset(), params.getLength()));
     context.releaseParams();
     context.getResults(capnp::MessageSize{bytes.size() / 8 + 64, 0}).setBytes(rpc::kj_bytes(bytes));
     return kj::READY_NOW;
@@ -139,14 +141,14 @@ class HostSessionServer final : public rpc::HostSession::Server {
     const Millis now = parts_.clock.now_wall();
     if (now - stored_seen_ >= kSeenInterval) {
       stored_seen_ = now;
-      require(parts_.hosts.set_last_seen(id_, now));
+      rpc::require(parts_.hosts.set_last_seen(id_, now));
     }
     return kj::READY_NOW;
   }
 
   kj::Promise<void> leave(LeaveContext context) override {
     const std::string reason =
-        text_of(context.getParams().getReason(), limits::kReasonBytesMax, "reason");
+        rpc::text_of(context.getParams().getReason(), limits::kReasonBytesMax, "reason");
     end("host_left", reason.empty() ? "goodbye" : reason);
     return kj::READY_NOW;
   }
@@ -167,7 +169,7 @@ class HostSessionServer final : public rpc::HostSession::Server {
     parts_.pool.detach(id_, login_);
     const Result<void> seen = parts_.hosts.set_last_seen(id_, parts_.clock.now_wall());
     if (!seen.ok()) log_error("coordinator", "last_seen_not_stored", {{"why", seen.error()}});
-    parts_.journal.note(event, name_ + ": " + reason, id_);
+    parts_.journal.note_of_host(event, name_ + ": " + reason, id_);
   }
 
   void note_changes(const std::vector<PoolDevice>& devices) {
@@ -181,10 +183,10 @@ class HostSessionServer final : public rpc::HostSession::Server {
                                : device.state == DeviceState::kFailed   ? "device_failed"
                                : device.state == DeviceState::kDraining ? "device_draining"
                                                                         : "device_starting";
-      parts_.journal.note(kind,
-                          name_ + ": " + device.row.name_on_host +
-                              (device.reason.empty() ? "" : ": " + device.reason),
-                          id_);
+      parts_.journal.note_of_host(kind,
+                                  name_ + ": " + device.row.name_on_host +
+                                      (device.reason.empty() ? "" : ": " + device.reason),
+                                  id_);
     }
   }
 
@@ -256,12 +258,13 @@ class CoordinatorServer final : public rpc::Coordinator::Server {
     const auto login = params.getLogin();
     rpc::require_at_most(login.getPublicKey().size(), limits::kKeyBytesMax, "public key");
     rpc::require_at_most(login.getSignature().size(), limits::kKeyBytesMax, "signature");
-    const std::string invite = text_of(login.getInvite(), limits::kInviteBytesMax, "invite");
+    const std::string invite = rpc::text_of(login.getInvite(), limits::kInviteBytesMax, "invite");
     HostRow host;
-    host.name = text_of(login.getHostName(), limits::kNameBytesMax, "host name");
-    host.system = text_of(login.getSystem(), limits::kNameBytesMax, "system");
-    host.version = text_of(login.getVersion(), limits::kNameBytesMax, "version");
-    host.public_key = require(SigningPublicKey::from_bytes(rpc::bytes_of(login.getPublicKey())));
+    host.name = rpc::text_of(login.getHostName(), limits::kNameBytesMax, "host name");
+    host.system = rpc::text_of(login.getSystem(), limits::kNameBytesMax, "system");
+    host.version = rpc::text_of(login.getVersion(), limits::kNameBytesMax, "version");
+    host.public_key =
+        rpc::require(SigningPublicKey::from_bytes(rpc::bytes_of(login.getPublicKey())));
     if (!params.hasHost()) rpc::throw_error({ErrorCode::kInvalid, "login carries no host"});
 
     // A nonce is good for one try.
@@ -279,7 +282,7 @@ class CoordinatorServer final : public rpc::Coordinator::Server {
     peer_.limit->bytes = limits::kMessageBytesMax;
     const bool trusted = known.standing == Standing::kTrusted;
     const uint64_t number = parts_.pool.attach(known.id, known.name, trusted, params.getHost());
-    parts_.journal.note("host_connected", known.name + " from " + peer_.address, known.id);
+    parts_.journal.note_of_host("host_connected", known.name + " from " + peer_.address, known.id);
     auto results = context.getResults();
     results.setSession(kj::heap<HostSessionServer>(parts_, known.id, number, known.name));
     results.setHostId(static_cast<uint64_t>(known.id.value));

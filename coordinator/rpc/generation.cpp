@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "coordinator/rpc/model_upload.h"
-#include "coordinator/rpc/require.h"
 #include "schema/limits.h"
+#include "schema/require.h"
 
 namespace shoal {
 namespace {
@@ -42,7 +42,7 @@ float number(float value, float min, float max, const char* field) {
 
 SessionRequest request_of(rpc::GenerateRequest::Reader in) {
   SessionRequest request;
-  request.prompt = text_of(in.getPrompt(), limits::kPromptBytesMax, "prompt");
+  request.prompt = rpc::text_of(in.getPrompt(), limits::kPromptBytesMax, "prompt");
   if (in.getMaxTokens() == 0 || in.getMaxTokens() > limits::kTokensMax) {
     rpc::throw_error({ErrorCode::kInvalid,
                       "maxTokens is not between 1 and " + std::to_string(limits::kTokensMax)});
@@ -148,12 +148,13 @@ kj::Promise<void> run_generation(Parts& parts, Context context) {
   const auto params = context.getParams();
   if (!params.hasSink()) rpc::throw_error({ErrorCode::kInvalid, "sink is missing"});
   SessionRequest request = request_of(params.getRequest());
-  const std::string name = text_of(params.getRequest().getModel(), limits::kNameBytesMax, "model");
+  const std::string name =
+      rpc::text_of(params.getRequest().getModel(), limits::kNameBytesMax, "model");
   auto generation = kj::heap<Generation>(parts, params.getSink());
   context.releaseParams();
-  auto model = require(use_model(parts, name));
-  generation->session = require(Session::start(parts.needs, parts.live, std::move(model),
-                                               std::move(request), generation->receiver));
+  auto model = rpc::require(use_model(parts, name));
+  generation->session = rpc::require(Session::start(parts.needs, parts.live, std::move(model),
+                                                    std::move(request), generation->receiver));
   context.allowCancellation();
   kj::Promise<SessionSummary> running = generation->session->run();
   return running

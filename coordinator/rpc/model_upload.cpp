@@ -4,8 +4,8 @@
 #include <optional>
 
 #include "base/log.h"
-#include "coordinator/rpc/require.h"
 #include "schema/limits.h"
+#include "schema/require.h"
 
 namespace shoal {
 namespace {
@@ -42,9 +42,9 @@ class ModelUploadServer final : public rpc::ModelUpload::Server {
     const ShardRow& row = row_.shards[shard];
     if (!current_) {
       current_.emplace(
-          require(parts_.shards.upload(row.digest, static_cast<uint64_t>(row.sealed_bytes))));
+          rpc::require(parts_.shards.upload(row.digest, static_cast<uint64_t>(row.sealed_bytes))));
     }
-    require(current_->write(rpc::bytes_of(params.getBytes())));
+    rpc::require(current_->write(rpc::bytes_of(params.getBytes())));
     return kj::READY_NOW;
   }
 
@@ -56,11 +56,12 @@ class ModelUploadServer final : public rpc::ModelUpload::Server {
                                                  " shards have come"});
     }
     row_.published_at = parts_.clock.now_wall();
-    require(parts_.models.add(row_));
+    rpc::require(parts_.models.add(row_));
     stored_ = true;
     parts_.journal.note("model_published",
                         row_.name + ", " + std::to_string(row_.shards.size()) + " shards");
-    write_model_info(context.getResults().initModel(), row_, manifest_);
+    write_model_info(context.getResults().initModel(), row_,
+                     {manifest_.architecture, manifest_.context});
     return kj::READY_NOW;
   }
 
@@ -68,7 +69,7 @@ class ModelUploadServer final : public rpc::ModelUpload::Server {
   void finish_shard() {
     const Result<void> finished = current_->finish();
     current_.reset();
-    require(finished);
+    rpc::require(finished);
     ++done_;
   }
 
@@ -84,12 +85,12 @@ class ModelUploadServer final : public rpc::ModelUpload::Server {
 
 rpc::ModelUpload::Client begin_model_upload(Parts& parts, const std::string& text,
                                             capnp::List<capnp::Data>::Reader keys) {
-  ModelManifest manifest = require(read_model_manifest(text));
+  ModelManifest manifest = rpc::require(read_model_manifest(text));
   if (manifest.shards.size() > limits::kFragmentsMax || keys.size() != manifest.shards.size()) {
     rpc::throw_error({ErrorCode::kInvalid, "keys: " + std::to_string(keys.size()) + " for " +
                                                std::to_string(manifest.shards.size()) + " shards"});
   }
-  if (require(parts.models.find(manifest.name))) {
+  if (rpc::require(parts.models.find(manifest.name))) {
     rpc::throw_error(
         {ErrorCode::kExists, "there is a model " + manifest.name +
                                  " already; remove it first, or publish under another --name"});
@@ -107,23 +108,43 @@ rpc::ModelUpload::Client begin_model_upload(Parts& parts, const std::string& tex
     if (static_cast<uint64_t>(shard.sealed_bytes) > limits::kShardBytesMax) {
       rpc::throw_error({ErrorCode::kInvalid, "shard " + std::to_string(i) + " is too large"});
     }
-    row.shards.push_back(
-        {shard.digest, shard.sealed_bytes, parts.shards.wrap(SecretBytes(rpc::bytes_of(keys[i])))});
+    const ByteSpan key = rpc::bytes_of(keys[i]);
+    row.shards.push_back({shard.digest, shard.sealed_bytes, parts.shards.wrap(SecretBytes(key))});
+    // The message is ours alone, and nobody reads the key in it again.
+    wipe({const_cast<std::byte*>(key.data()), key.size()});
     row.sealed_bytes += shard.sealed_bytes;
   }
+  row.fragments = static_cast<int64_t>(row.shards.size());
   // A model that no session could use is refused now, not at its first use.
-  require(load_live_model(row));
+  rpc::require(load_live_model(row));
   return kj::heap<ModelUploadServer>(parts, std::move(row), std::move(manifest));
 }
 
-void write_model_info(rpc::ModelInfo::Builder out, const ModelRow& row,
-                      const ModelManifest& manifest) {
+const ModelFacts& model_facts(Parts& parts, const ModelRow& row) {
+  if (const auto known = parts.model_facts.find(row.id); known != parts.model_facts.end()) {
+    return known->second;
+  }
+  const auto read = [&]() -> Result<ModelFacts> {
+    SHOAL_TRY_ASSIGN(found, parts.models.find(row.name));
+    if (!found) return Error{ErrorCode::kNotFound, "there is no model " + row.name};
+    SHOAL_TRY_ASSIGN(manifest, read_model_manifest(found->manifest));
+    return ModelFacts{manifest.architecture, manifest.context};
+  };
+  Result<ModelFacts> facts = read();
+  if (!facts.ok()) {
+    log_warning("coordinator", "model_damaged", {{"model", row.name}, {"why", facts.error()}});
+    facts = ModelFacts{"damaged", 0};
+  }
+  return parts.model_facts[row.id] = std::move(facts).value();
+}
+
+void write_model_info(rpc::ModelInfo::Builder out, const ModelRow& row, const ModelFacts& facts) {
   out.setName(row.name);
   out.setDigest(row.digest.hex());
-  out.setArchitecture(manifest.architecture);
-  out.setFragments(static_cast<uint32_t>(manifest.shards.size()));
+  out.setArchitecture(facts.architecture);
+  out.setFragments(static_cast<uint32_t>(row.fragments));
   out.setSealedBytes(static_cast<uint64_t>(row.sealed_bytes));
-  out.setContext(static_cast<uint32_t>(manifest.context));
+  out.setContext(static_cast<uint32_t>(facts.context));
   out.setPublishedAtMs(row.published_at.count);
 }
 
@@ -141,6 +162,7 @@ Result<void> remove_model(Parts& parts, const std::string& name) {
   }
   SHOAL_TRY(parts.models.remove(found->id));
   parts.live_models.erase(name);
+  parts.model_facts.erase(found->id);
   for (const ShardRow& shard : found->shards) remove_unused(parts, shard.digest);
   parts.journal.note("model_removed", name);
   return {};

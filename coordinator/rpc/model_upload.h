@@ -13,8 +13,11 @@ namespace shoal {
 rpc::ModelUpload::Client begin_model_upload(Parts& parts, const std::string& manifest,
                                             capnp::List<capnp::Data>::Reader keys);
 
-void write_model_info(rpc::ModelInfo::Builder out, const ModelRow& row,
-                      const ModelManifest& manifest);
+// What lists say of a model beyond its row: read once from its manifest, without its tokenizer. A
+// manifest that cannot be read is said to be damaged; the other models are listed all the same.
+const ModelFacts& model_facts(Parts& parts, const ModelRow& row);
+
+void write_model_info(rpc::ModelInfo::Builder out, const ModelRow& row, const ModelFacts& facts);
 
 // Removes the model and those of its shards that no other model has.
 Result<void> remove_model(Parts& parts, const std::string& name);

@@ -23,6 +23,12 @@
 
 namespace shoal {
 
+// What a model's manifest says that lists show.
+struct ModelFacts {
+  std::string architecture;  // "damaged" when the manifest cannot be read.
+  int64_t context = 0;
+};
+
 struct Parts {
   Parts(DataFolder data_folder, ShardStore shard_store, kj::Timer& timer, const Clock& clock,
         Random& random)
@@ -59,6 +65,7 @@ struct Parts {
   SessionNeeds needs;
   std::set<Session*> live;  // Sessions register themselves.
   std::map<std::string, std::shared_ptr<const LiveModel>> live_models;  // Those that were used.
+  std::map<ModelId, ModelFacts> model_facts;                            // Those that were listed.
 
   Millis started;             // Monotonic.
   uint16_t port = 0;          // Of the hosts' door, once it is open.

@@ -13,9 +13,9 @@ Bytes usable_memory(Bytes memory) { return Bytes{memory.count / 10 * 9}; }
 
 }  // namespace
 
-std::string_view device_state_word(const PoolDevice& device) {
+std::string_view device_state_word(const PoolDevice& device, const Taken& taken) {
   switch (device.state) {
-    case DeviceState::kReady: return device.stages > 0 ? "working" : "pooled";
+    case DeviceState::kReady: return taken.stages > 0 ? "working" : "pooled";
     case DeviceState::kStarting: return "sleeping";
     case DeviceState::kFailed: return "quarantined";
     case DeviceState::kDraining: return "draining";
@@ -69,14 +69,6 @@ bool Pool::is_current(HostId id, uint64_t login) const {
 void Pool::report(HostId id, uint64_t login, std::vector<PoolDevice> devices) {
   Host* const host = find(id, login);
   if (host == nullptr) return;
-  for (PoolDevice& device : devices) {
-    const auto former = std::ranges::find_if(host->devices, [&](const PoolDevice& other) {
-      return other.row.name_on_host == device.row.name_on_host;
-    });
-    if (former == host->devices.end()) continue;
-    device.reserved = former->reserved;
-    device.stages = former->stages;
-  }
   host->devices = std::move(devices);
   note_change();
 }
@@ -116,15 +108,16 @@ std::vector<Pool::Offer> Pool::offers() const {
   for (const auto& [id, host] : hosts_) {
     for (const PoolDevice& device : host->devices) {
       if (device.state != DeviceState::kReady || !device.worker_key) continue;
+      const Taken taken = host->taken_of(device.row.name_on_host);
       PlanDevice plan;
       plan.host = id;
       plan.trusted = host->trusted;
       plan.exact = device.row.exact;
-      plan.memory_free = std::max(usable_memory(device.row.memory) - device.reserved, Bytes{0});
+      plan.memory_free = std::max(usable_memory(device.row.memory) - taken.bytes, Bytes{0});
       plan.weight_bytes_per_second = device.row.weight_bytes_per_second;
       plan.flops_per_second = device.row.flops_per_second;
       plan.hop_seconds = host->hop_seconds;
-      plan.sessions = device.stages;
+      plan.sessions = taken.stages;
       offers.push_back({{id, host->login, device.row.name_on_host}, plan});
     }
   }
@@ -141,10 +134,10 @@ bool Pool::was_given(const DevicePlace& place, std::span<const Digest> shards) {
 Pool::Hold Pool::hold(const DevicePlace& place, Bytes bytes, std::vector<Digest> shards) {
   Hold hold;
   Host* const host = find(place.host, place.login);
-  PoolDevice* const device = find(place);
-  if (host == nullptr || device == nullptr) return hold;
-  device->reserved += bytes;
-  device->stages += 1;
+  if (host == nullptr || find(place) == nullptr) return hold;
+  Taken& taken = host->taken[place.device];
+  taken.bytes += bytes;
+  taken.stages += 1;
   for (const Digest& shard : shards) {
     host->readable[shard] += 1;
     host->given.insert(shard);
@@ -163,11 +156,23 @@ void Pool::release(const Hold& hold) {
     const auto found = host->readable.find(shard);
     if (found != host->readable.end() && --found->second == 0) host->readable.erase(found);
   }
-  if (PoolDevice* const device = find(hold.place_)) {
-    device->reserved = std::max(device->reserved - hold.bytes_, Bytes{0});
-    device->stages = std::max(device->stages - 1, 0);
-  }
+  const auto taken = host->taken.find(hold.place_.device);
+  SHOAL_CHECK(taken != host->taken.end());
+  taken->second.bytes -= hold.bytes_;
+  if (--taken->second.stages == 0) host->taken.erase(taken);
   note_change();
+}
+
+Taken Pool::Host::taken_of(const std::string& device) const {
+  const auto found = taken.find(device);
+  return found == taken.end() ? Taken{} : found->second;
+}
+
+Taken Pool::taken(const DevicePlace& place) const {
+  const auto host = hosts_.find(place.host);
+  return host == hosts_.end() || host->second->login != place.login
+             ? Taken{}
+             : host->second->taken_of(place.device);
 }
 
 bool Pool::may_read(HostId id, const Digest& shard) const {

@@ -29,9 +29,11 @@ struct PoolDevice {
   DeviceState state = DeviceState::kStarting;
   std::string reason;
   std::optional<BoxPublicKey> worker_key;  // Empty: no worker now.
+};
 
-  // Kept by the pool over reports.
-  Bytes reserved;
+// What stages hold of a device.
+struct Taken {
+  Bytes bytes;
   int stages = 0;
 };
 
@@ -45,7 +47,7 @@ struct DevicePlace {
 };
 
 // A word of DESIGN.md 7 for people.
-std::string_view device_state_word(const PoolDevice& device);
+std::string_view device_state_word(const PoolDevice& device, const Taken& taken);
 
 class Pool {
  public:
@@ -58,6 +60,9 @@ class Pool {
     double hop_seconds = 0;
     bool hop_measured = false;
     std::vector<PoolDevice> devices;
+    // By the device's name. Whatever the host reports, or leaves out of a report: what was
+    // promised to a stage is promised until the stage ends.
+    std::map<std::string, Taken> taken;
     std::map<Digest, int> readable;  // Shards that it was given, and how often.
     std::set<Digest> given;  // All that this login was ever given: likely to be on its disk.
     kj::ForkedPromise<void> gone;
@@ -66,6 +71,7 @@ class Pool {
 
     Host(rpc::Host::Client client, kj::PromiseFulfillerPair<void> gone_pair)
         : client(kj::mv(client)), gone(gone_pair.promise.fork()), go(kj::mv(gone_pair.fulfiller)) {}
+    Taken taken_of(const std::string& device) const;
   };
 
   // Memory of a device taken by a stage, and its host's right to read the stage's shards. Given
@@ -99,6 +105,7 @@ class Pool {
   const std::map<HostId, std::unique_ptr<Host>>& hosts() const { return hosts_; }
   Host* find(HostId id, uint64_t login);       // Null when that login is over.
   PoolDevice* find(const DevicePlace& place);  // Null likewise, or when it is no longer enabled.
+  Taken taken(const DevicePlace& place) const;
 
   // Devices that may take a stage now, with what is free of them.
   struct Offer {

@@ -111,14 +111,14 @@ bool Session::in_use(const DevicePlace& place, const StageRunner& besides) const
   });
 }
 
-void Session::stage_lost(const StageRunner& stage, const std::string& cause) {
+void Session::stage_lost(const StageRunner& stage, const LossCause& cause) {
   FailoverNote note;
   note.stage = static_cast<int64_t>(stage.index());
   note.at_token = static_cast<int64_t>(summary_.ids.size());
-  note.cause = cause;
+  note.cause = cause.told;
   pending_.push_back({std::move(note), last_token_at_.value_or(pass_started_)});
   row_.failovers += 1;
-  set_state("repairing", cause);
+  set_state("repairing", cause.stored);
 }
 
 void Session::set_state(const char* state, const std::string& reason) {
@@ -161,7 +161,7 @@ rpc::Task<SessionSummary> Session::run() {
     if (receiver_gone_) {
       finish("cancelled", "the requester went away");
     } else {
-      finish("failed", failed->message);
+      finish("failed", shared_.failure_to_store.value_or(failed->message));
     }
     rpc::throw_error(*failed);
   }

@@ -39,7 +39,7 @@ class Session final : public StageRunner::Owner {
 
  private:
   bool in_use(const DevicePlace& place, const StageRunner& besides) const override;
-  void stage_lost(const StageRunner& stage, const std::string& cause) override;
+  void stage_lost(const StageRunner& stage, const LossCause& cause) override;
 
   void plan();
   rpc::Task<void> generate();

@@ -37,20 +37,25 @@ kj::Promise<void> timeout_alarm(kj::Timer& timer, Millis limit) {
   });
 }
 
-std::string cause_of(const kj::Exception& exception) {
-  switch (exception.getType()) {
-    case kj::Exception::Type::DISCONNECTED: return "connection lost";
-    default: {
-      const Error error = rpc::error_of(exception);
-      const bool overloaded = exception.getType() == kj::Exception::Type::OVERLOADED;
-      // Of those that are short of something, only a full disk or memory has a message of its own.
-      if (overloaded && error.code != ErrorCode::kNoSpace) return "no answer in time";
-      std::string text = error.message;
-      if (text.size() > limits::kReasonBytesMax / 2) text.resize(limits::kReasonBytesMax / 2);
-      return "refused: " + text;
-    }
+// A peer's refusal in our own words.
+const char* words_for(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::kInvalid: return "the input makes no sense to it";
+    case ErrorCode::kCorrupt: return "what it was given is damaged";
+    case ErrorCode::kNotFound: return "something is missing there";
+    case ErrorCode::kExists: return "something is in the way there";
+    case ErrorCode::kDenied: return "it is not allowed to";
+    case ErrorCode::kUnavailable:
+    case ErrorCode::kTimeout: return "not now";
+    case ErrorCode::kNoSpace: return "it has no room";
+    case ErrorCode::kUnsupported: return "it cannot do that";
+    case ErrorCode::kNonFinite: return "a result would not be finite";
+    case ErrorCode::kIo: return "it failed";
   }
+  return "it failed";
 }
+
+LossCause in_our_words(std::string text) { return {text, text}; }
 
 }  // namespace
 
@@ -81,6 +86,27 @@ std::span<const FragmentCost> StageRunner::costs() const {
                static_cast<size_t>(last_fragment_ - first_fragment_ + 1));
 }
 
+LossCause StageRunner::cause_of(const kj::Exception& exception) const {
+  if (exception.getType() == kj::Exception::Type::DISCONNECTED) {
+    return in_our_words("connection lost");
+  }
+  const Error error = rpc::error_of(exception);
+  const bool overloaded = exception.getType() == kj::Exception::Type::OVERLOADED;
+  // Of those that are short of something, only a full disk or memory has a message of its own.
+  if (overloaded && error.code != ErrorCode::kNoSpace) return in_our_words("no answer in time");
+  std::string text = error.message;
+  if (text.size() > limits::kReasonBytesMax / 2) text.resize(limits::kReasonBytesMax / 2);
+  const bool sees_tokens = is_head() || is_tail();
+  return {std::string("refused: ") + (sees_tokens ? words_for(error.code) : text),
+          "refused: " + text};
+}
+
+// Ends the session.
+void StageRunner::fail(ErrorCode code, const std::string& text, const std::string& stored) {
+  shared_.failure_to_store = stored;
+  rpc::throw_error({code, text});
+}
+
 Result<void> StageRunner::keep(ByteSpan hidden_rows) { return kept_->append(hidden_rows); }
 
 bool StageRunner::is_ready() const {
@@ -102,7 +128,9 @@ bool StageRunner::needs_trust() const {
 
 void StageRunner::notice_gone() {
   if (device_ == nullptr) return;
-  if (const char* const cause = unfit_because()) lose(cause, /*refused=*/false, /*distrust=*/false);
+  if (const char* const cause = unfit_because()) {
+    lose(in_our_words(cause), /*refused=*/false, /*distrust=*/false);
+  }
 }
 
 rpc::Task<void> StageRunner::make_ready() {
@@ -116,12 +144,14 @@ rpc::Task<void> StageRunner::make_ready() {
         const kj::TimePoint now = needs.timer.now();
         if (!waiting_since) waiting_since = now;
         if (now - *waiting_since >= duration_of(needs.options.repair_wait)) {
-          rpc::throw_error(
-              {ErrorCode::kUnavailable,
-               "no device could take fragments " + std::to_string(first_fragment_) + "-" +
-                   std::to_string(last_fragment_) + " within " +
-                   std::to_string(needs.options.repair_wait.count) + " ms" +
-                   (last_cause_.empty() ? "" : " (the last one: " + last_cause_ + ")")});
+          const std::string what = "no device could take fragments " +
+                                   std::to_string(first_fragment_) + "-" +
+                                   std::to_string(last_fragment_) + " within " +
+                                   std::to_string(needs.options.repair_wait.count) + " ms";
+          const auto with = [&](const std::string& cause) {
+            return what + (cause.empty() ? "" : " (the last one: " + cause + ")");
+          };
+          fail(ErrorCode::kUnavailable, with(last_cause_.told), with(last_cause_.stored));
         }
         kj::Promise<void> change =
             needs.pool.changed().exclusiveJoin(needs.timer.afterDelay(kWaitTick));
@@ -252,7 +282,7 @@ rpc::Task<bool> StageRunner::open(Pool::Offer offer) {
   fill_lease(request.initLease(), worker);
   const uint64_t reads = host->reads;
 
-  std::string cause;
+  std::optional<LossCause> cause;
   bool refused = false;
   try {
     auto opening = request.send();
@@ -269,14 +299,14 @@ rpc::Task<bool> StageRunner::open(Pool::Offer offer) {
         (!is_tail() || shape.getVocabulary() == manifest.vocabulary)) {
       device_->stage = kj::mv(stage);
     } else {
-      cause = "opened a stage of another shape";
+      cause = in_our_words("opened a stage of another shape");
     }
   } catch (const kj::Exception& exception) {
     cause = cause_of(exception);
     refused = exception.getType() == kj::Exception::Type::FAILED;
   }
-  if (!cause.empty()) {
-    lose(cause, refused, /*distrust=*/false);
+  if (cause) {
+    lose(*cause, refused, /*distrust=*/false);
     co_return false;
   }
   const Result<int64_t> stored = needs.table.add_stage(shared_.id, row);
@@ -381,12 +411,12 @@ rpc::Task<StepResult> StageRunner::run_step(int64_t first, int64_t rows, bool dr
   if (const PoolDevice* const pooled = needs.pool.find(device_->place)) {
     speed.weight_bytes_per_second = pooled->row.weight_bytes_per_second;
     speed.flops_per_second = pooled->row.flops_per_second;
-    speed.sessions = std::max(pooled->stages - 1, 0);
+    speed.sessions = std::max(needs.pool.taken(device_->place).stages - 1, 0);
   }
   const Millis limit = step_timeout(needs.options.step, device_->row_seconds,
                                     stage_seconds(costs(), speed, rows), rows);
   const kj::TimePoint started = needs.timer.now();
-  std::string cause;
+  LossCause cause;
   bool refused = false, distrust = false;
   StepResult answer;
   answer.lost = true;
@@ -401,7 +431,7 @@ rpc::Task<StepResult> StageRunner::run_step(int64_t first, int64_t rows, bool dr
     if (read.ok()) {
       answer = std::move(read).value();
     } else {
-      cause = read.error().message;
+      cause = in_our_words(read.error().message);
       distrust = true;
     }
   } catch (const kj::Exception& exception) {
@@ -419,7 +449,7 @@ rpc::Task<StepResult> StageRunner::run_step(int64_t first, int64_t rows, bool dr
   co_return kj::mv(answer);
 }
 
-void StageRunner::lose(const std::string& cause, bool refused, bool distrust) {
+void StageRunner::lose(const LossCause& cause, bool refused, bool distrust) {
   SessionNeeds& needs = shared_.needs;
   const std::unique_ptr<Device> lost = std::move(device_);
   const std::pair device(lost->place.host, lost->place.device);
@@ -435,19 +465,21 @@ void StageRunner::lose(const std::string& cause, bool refused, bool distrust) {
   const bool was_open = lost->stage != nullptr;
   const Millis now = needs.clock.now_wall();
   const Result<void> stored = needs.table.transaction([&]() -> Result<void> {
-    if (lost->row_in_store != 0) SHOAL_TRY(needs.table.lose_stage(lost->row_in_store, now, cause));
+    if (lost->row_in_store != 0)
+      SHOAL_TRY(needs.table.lose_stage(lost->row_in_store, now, cause.stored));
     return needs.table.end_lease(lost->lease, now);
   });
   if (!stored.ok()) rpc::throw_error(stored.error());
-  needs.journal.note(was_open ? "stage_lost" : "stage_not_opened",
-                     "fragments " + std::to_string(first_fragment_) + "-" +
-                         std::to_string(last_fragment_) + ": " + cause,
-                     lost->place.host, shared_.id);
+  needs.journal.note_of_host(was_open ? "stage_lost" : "stage_not_opened",
+                             "fragments " + std::to_string(first_fragment_) + "-" +
+                                 std::to_string(last_fragment_) + ": " + cause.stored,
+                             lost->place.host, shared_.id);
   if (was_open) owner_.stage_lost(*this, cause);
   if (refused) {
     refused_by_.insert(device);
-    if (refused_by_.size() >= kRefusalsMax)
-      rpc::throw_error({ErrorCode::kInvalid, "several devices " + cause});
+    if (refused_by_.size() >= kRefusalsMax) {
+      fail(ErrorCode::kInvalid, "several devices " + cause.told, "several devices " + cause.stored);
+    }
   }
 }
 

@@ -59,6 +59,16 @@ struct SessionShared {
   int64_t relayed_bytes = 0;
   std::map<std::pair<HostId, std::string>, DeviceLoss> losses;
   std::set<HostId> distrusted;  // Hosts that gave a wrong answer.
+  // What is stored of the session's failure, where what its requester is told may not be.
+  std::optional<std::string> failure_to_store;
+};
+
+// Why a stage was lost.
+struct LossCause {
+  // For the store and the log. Of a stage that sees tokens it holds our own words only: what a
+  // peer says there can be the text that it works on.
+  std::string stored;
+  std::string told;  // For the requester, whose text it is.
 };
 
 struct StepResult {
@@ -73,7 +83,7 @@ class StageRunner {
   class Owner {
    public:
     virtual bool in_use(const DevicePlace& place, const StageRunner& besides) const = 0;
-    virtual void stage_lost(const StageRunner& stage, const std::string& cause) = 0;
+    virtual void stage_lost(const StageRunner& stage, const LossCause& cause) = 0;
 
    protected:
     ~Owner() = default;
@@ -129,7 +139,9 @@ class StageRunner {
   void fill_step(rpc::StepInput::Builder input, int64_t first, int64_t rows, bool draw);
   Result<StepResult> read_output(rpc::StepOutput::Reader output, int64_t rows, bool draw) const;
   kj::Promise<void> silence(DevicePlace place, uint64_t reads_before);
-  void lose(const std::string& cause, bool refused, bool distrust);
+  LossCause cause_of(const kj::Exception& exception) const;
+  void lose(const LossCause& cause, bool refused, bool distrust);
+  [[noreturn]] void fail(ErrorCode code, const std::string& text, const std::string& stored);
 
   SessionShared& shared_;
   Owner& owner_;
@@ -141,7 +153,7 @@ class StageRunner {
   std::unique_ptr<Device> device_;      // Null when there is none.
   std::optional<StageWho> who_;
   std::set<std::pair<HostId, std::string>> refused_by_;  // Devices that refused the stage's input.
-  std::string last_cause_;
+  LossCause last_cause_;
 };
 
 }  // namespace shoal

@@ -59,9 +59,17 @@ Result<std::optional<HostRow>> HostTable::find(const SigningPublicKey& key) {
   return one_host(std::move(query));
 }
 
-Result<std::vector<HostRow>> HostTable::list() {
+Result<int64_t> HostTable::count() {
+  Query query = store_.query("SELECT count(*) FROM host");
+  SHOAL_TRY_ASSIGN(some, query.row());
+  SHOAL_CHECK(some);
+  return query.integer(0);
+}
+
+Result<std::vector<HostRow>> HostTable::list(int64_t count_max) {
   std::vector<HostRow> hosts;
-  Query query = store_.query("SELECT " HOST_COLUMNS " FROM host ORDER BY id");
+  Query query = store_.query("SELECT " HOST_COLUMNS " FROM host ORDER BY id LIMIT ?");
+  query.bind(count_max);
   while (true) {
     SHOAL_TRY_ASSIGN(some, query.row());
     if (!some) return hosts;
@@ -146,25 +154,54 @@ Result<void> HostTable::save_device(HostId host, const DeviceRow& device, Millis
       last_measured = query.integer(1);
     }
     if (device.measured_at.count == 0 || device.measured_at.count == last_measured) return {};
+    SHOAL_TRY(add_benchmark(device_id, device));
     Query query = store_.query(
-        "INSERT INTO benchmark (device_id, measured_at_ms, decode_rows_per_second, "
-        "prefill_rows_per_second, weight_bytes_per_second, flops_per_second, "
-        "copy_bytes_per_second, "
-        "exact, samples, failed, unsupported, first_failure) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
-        "?, ?)");
-    return query.bind(device_id)
-        .bind(device.measured_at.count)
-        .bind(device.decode_rows_per_second)
-        .bind(device.prefill_rows_per_second)
-        .bind(device.weight_bytes_per_second)
-        .bind(device.flops_per_second)
-        .bind(device.copy_bytes_per_second)
-        .bind(int64_t{device.exact})
-        .bind(device.samples)
-        .bind(device.failed)
-        .bind(device.unsupported)
-        .bind(device.first_failure)
-        .run();
+        "DELETE FROM benchmark WHERE device_id = ?1 AND id NOT IN "
+        "(SELECT id FROM benchmark WHERE device_id = ?1 ORDER BY id DESC LIMIT ?2)");
+    return query.bind(device_id).bind(kBenchmarksKept).run();
+  });
+}
+
+Result<void> HostTable::add_benchmark(int64_t device_id, const DeviceRow& device) {
+  Query query = store_.query(
+      "INSERT INTO benchmark (device_id, measured_at_ms, decode_rows_per_second, "
+      "prefill_rows_per_second, weight_bytes_per_second, flops_per_second, "
+      "copy_bytes_per_second, "
+      "exact, samples, failed, unsupported, first_failure) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
+      "?, ?)");
+  return query.bind(device_id)
+      .bind(device.measured_at.count)
+      .bind(device.decode_rows_per_second)
+      .bind(device.prefill_rows_per_second)
+      .bind(device.weight_bytes_per_second)
+      .bind(device.flops_per_second)
+      .bind(device.copy_bytes_per_second)
+      .bind(int64_t{device.exact})
+      .bind(device.samples)
+      .bind(device.failed)
+      .bind(device.unsupported)
+      .bind(device.first_failure)
+      .run();
+}
+
+Result<void> HostTable::forget_devices(HostId host, std::span<const std::string> present,
+                                       Millis now) {
+  return store_.transaction([&]() -> Result<void> {
+    {
+      Query query = store_.query("SELECT count(*) FROM device WHERE host_id = ?");
+      SHOAL_TRY_ASSIGN(some, query.bind(host.value).row());
+      SHOAL_CHECK(some);
+      if (query.integer(0) <= kDevicesKept) return {};
+    }
+    for (const std::string& name : present) {
+      Query query =
+          store_.query("UPDATE device SET last_seen_ms = ? WHERE host_id = ? AND name_on_host = ?");
+      SHOAL_TRY(query.bind(now.count).bind(host.value).bind(name).run());
+    }
+    Query query = store_.query(
+        "DELETE FROM device WHERE host_id = ?1 AND id NOT IN (SELECT id FROM device WHERE "
+        "host_id = ?1 ORDER BY last_seen_ms DESC, id DESC LIMIT ?2)");
+    return query.bind(host.value).bind(kDevicesKept).run();
   });
 }
 

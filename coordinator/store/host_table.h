@@ -3,12 +3,14 @@
 // out; decides nothing but whether an invite may still be used.
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/digest.h"
 #include "base/secrets.h"
 #include "coordinator/store/store.h"
+#include "schema/limits.h"
 
 namespace shoal {
 
@@ -40,20 +42,30 @@ struct DeviceRow {
   friend bool operator==(const DeviceRow&, const DeviceRow&) = default;
 };
 
+// A host says what it likes about itself, as often as it likes: so much of it is kept.
+constexpr int64_t kBenchmarksKept = 16;  // Of one device.
+constexpr int64_t kDevicesKept = 128;    // Of one host, those of its last report among them.
+static_assert(kDevicesKept >= limits::kDevicesPerHostMax);
+
 class HostTable {
  public:
   explicit HostTable(Store& store) : store_(store) {}  // The store outlives the table.
 
   Result<std::optional<HostRow>> find(HostId id);
   Result<std::optional<HostRow>> find(const SigningPublicKey& key);
-  Result<std::vector<HostRow>> list();
+  Result<std::vector<HostRow>> list(int64_t count_max);
+  Result<int64_t> count();
   Result<HostId> enrol(const HostRow& host);  // Its id is not used.
   Result<void> update(const HostRow& host);   // Name, system, version, last seen.
   Result<void> set_last_seen(HostId id, Millis at);
   Result<void> set_standing(HostId id, Standing standing);  // kNotFound for an unknown host.
 
-  // What the host reports of a device; a new benchmark is added to the old ones.
+  // What the host reports of a device; a new benchmark is added to the old ones. The newest
+  // kBenchmarksKept of a device stay.
   Result<void> save_device(HostId host, const DeviceRow& device, Millis now);
+  // Forgets the host's devices that were unseen for longest, so that kDevicesKept stay. Those in
+  // `present` are seen now.
+  Result<void> forget_devices(HostId host, std::span<const std::string> present, Millis now);
   Result<std::vector<DeviceRow>> devices(HostId host);
 
   // Only the digest of an invite's secret is kept.
@@ -62,6 +74,8 @@ class HostTable {
   Result<void> use_invite(const Digest& secret, Millis now);
 
  private:
+  Result<void> add_benchmark(int64_t device_id, const DeviceRow& device);
+
   Store& store_;
 };
 

@@ -42,12 +42,27 @@ Result<ModelId> ModelTable::add(const ModelRow& model) {
   return id;
 }
 
-Result<std::vector<ModelRow>> ModelTable::list() {
+Result<int64_t> ModelTable::count() {
+  Query query = store_.query("SELECT count(*) FROM model");
+  SHOAL_TRY_ASSIGN(some, query.row());
+  SHOAL_CHECK(some);
+  return query.integer(0);
+}
+
+Result<std::optional<ByteVector>> ModelTable::some_wrapped_key() {
+  Query query = store_.query("SELECT wrapped_key FROM shard LIMIT 1");
+  SHOAL_TRY_ASSIGN(some, query.row());
+  if (!some) return std::optional<ByteVector>();
+  return std::optional<ByteVector>(query.blob(0));
+}
+
+Result<std::vector<ModelRow>> ModelTable::list(int64_t count_max) {
   std::vector<ModelRow> models;
   Query query = store_.query(
       "SELECT model.id, name, model.digest, published_at_ms, count(fragment), "
       "coalesce(sum(sealed_bytes), 0) FROM model LEFT JOIN shard ON model_id = model.id "
-      "GROUP BY model.id ORDER BY name");
+      "GROUP BY model.id ORDER BY name LIMIT ?");
+  query.bind(count_max);
   while (true) {
     SHOAL_TRY_ASSIGN(some, query.row());
     if (!some) return models;

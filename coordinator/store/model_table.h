@@ -33,11 +33,14 @@ class ModelTable {
   explicit ModelTable(Store& store) : store_(store) {}  // The store outlives the table.
 
   Result<ModelId> add(const ModelRow& model);  // kExists when the name is taken.
-  Result<std::vector<ModelRow>> list();
+  Result<std::vector<ModelRow>> list(int64_t count_max);
+  Result<int64_t> count();
   Result<std::optional<ModelRow>> find(const std::string& name);  // Whole.
   Result<void> remove(ModelId id);
   // Whether any model has the shard.
   Result<bool> has_shard(const Digest& digest);
+  // Any shard's key as it was wrapped; empty when there is none.
+  Result<std::optional<ByteVector>> some_wrapped_key();
 
  private:
   Store& store_;

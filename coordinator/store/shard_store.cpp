@@ -15,11 +15,6 @@ constexpr Bytes kKeyFileBytesMax{4096};
 // right one.
 constexpr std::string_view kCheckText = "shoal-master-key-1";
 
-bool is_there(const std::filesystem::path& path) {
-  std::error_code code;
-  return std::filesystem::exists(path, code);
-}
-
 }  // namespace
 
 Result<void> make_master_key(const std::filesystem::path& folder, std::string_view passphrase) {
@@ -58,14 +53,17 @@ Result<SecretBytes> load_master_key(const std::filesystem::path& folder,
     }
     return key;
   }
-  Result<ByteVector> file = read_file(folder / "master.key", kKeyFileBytesMax);
+  const Result<InputFile> file = InputFile::open(folder / "master.key");
   if (!file.ok()) return with_context(file.error(), "master key");
+  SecretBytes key(kKeyBytes);  // Read into its place, so that no copy stays behind.
   if (file.value().size() != kKeyBytes) {
     return Error{ErrorCode::kCorrupt,
                  (folder / "master.key").string() + " is not a key of 32 bytes"};
   }
-  SecretBytes key{ByteSpan(file.value())};
-  wipe(file.value());
+  SHOAL_TRY_ASSIGN(count, file.value().read_at(0, key.edit()));
+  if (count != kKeyBytes) {
+    return Error{ErrorCode::kIo, (folder / "master.key").string() + " ends too early"};
+  }
   return key;
 }
 

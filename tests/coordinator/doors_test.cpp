@@ -6,8 +6,11 @@
 
 #include <limits>
 
+#include <kj/async-io.h>
 #include <kj/debug.h>
 
+#include "coordinator/session/journal.h"
+#include "coordinator/store/model_table.h"
 #include "schema/login.h"
 #include "tests/coordinator/world.h"
 
@@ -84,13 +87,16 @@ class DoorsTest : public QObject {
   void a_silent_host_is_dropped();
   void leaving_is_orderly();
   void reports_are_bounded();
+  void a_host_fills_no_event_table();
   void strangers_are_bounded();
   void protocols_that_do_not_fit_are_told();
   void a_shard_is_read_only_by_whom_it_was_given_to();
   void a_model_is_published_whole_or_not_at_all();
+  void a_damaged_manifest_hides_no_other_model();
   void a_model_in_use_is_not_removed();
   void strays_go_at_the_next_start();
   void the_data_folder_is_made_once();
+  void a_wrong_master_key_is_refused();
 };
 
 void DoorsTest::an_unknown_host_needs_an_invite() {
@@ -253,12 +259,78 @@ void DoorsTest::reports_are_bounded() {
   QVERIFY(has(world.refusal_of({.stages_min = 1}), "exactness self-test"));
 }
 
+// Goal: one host's doings, however many, leave a bounded number of events, and how many more there
+// were is told.
+void DoorsTest::a_host_fills_no_event_table() {
+  World world;
+  FakeHost& host = world.add_host("h");
+  FakeHost& other = world.add_host("other");
+  const auto events_of = [&](const FakeHost& which) {
+    auto request = world.admin().listEventsRequest();
+    request.setCountMax(100'000);
+    const auto response =
+        world.run(kj::Promise<capnp::Response<rpc::Admin::ListEventsResults>>(request.send()));
+    int64_t count = 0;
+    for (const auto event : response.getEvents()) count += event.getHostId() == which.id;
+    return count;
+  };
+  const int64_t before = events_of(host);  // Enrolled, connected, ready: two of them count.
+  for (int64_t i = 0; i < kHostEventsMax; ++i) {
+    host.options.devices = {"gpu" + std::to_string(i)};  // Each new device is an event.
+    host.report();
+  }
+  QCOMPARE(events_of(host), kHostEventsMax + 1);
+  QVERIFY(before == 3);
+  // Others are heard all the same.
+  other.options.devices = {"another"};
+  other.report();
+  QCOMPARE(events_of(other), int64_t{4});
+  QVERIFY(world.events_text().find("events_left_out") == std::string::npos);
+  world.clock.advance(Millis{3'600'000});
+  make_invite_url(world, 1000, 1);  // Anything that is noted.
+  QVERIFY(has(world.events_text(),
+              "events_left_out: after 200 events of this host within an hour, "
+              "2 more were only counted"));
+  host.options.devices = {"late"};
+  host.report();
+  QCOMPARE(events_of(host), kHostEventsMax + 3);
+  // At the end nothing is left untold.
+  for (int64_t i = 0; i < kHostEventsMax; ++i) {
+    host.options.devices = {"again" + std::to_string(i)};
+    host.report();
+  }
+  world.stop();
+  world.start();
+  const std::string told = world.events_text();
+  QVERIFY(told.find("events_left_out") != told.rfind("events_left_out"));
+}
+
 void DoorsTest::strangers_are_bounded() {
   World world;
   const std::string why =
       failure_of([&] { world.add_host("h", {.invite = std::string(100'000, 'x')}); });
   QVERIFY(!why.empty());  // The connection ended at the message's size.
   QCOMPARE(failure_of([&] { world.add_host("i"); }), std::string());
+  // Answers that are never let go of stay with the coordinator: a stranger gets so many.
+  auto pipe = kj::newTwoWayPipe();
+  auto limit = kj::refcounted<rpc::ReceiveLimit>(limits::kLoginMessageBytesMax);
+  rpc::Peer peer{"127.0.0.1", kj::addRef(*limit)};
+  rpc::Connection server(kj::mv(pipe.ends[0]), true, world.coordinator->host_door(kj::mv(peer)),
+                         kj::mv(limit));
+  rpc::Connection client(kj::mv(pipe.ends[1]), false, nullptr);
+  auto door = client.bootstrap().castAs<rpc::Coordinator>();
+  std::vector<capnp::Response<rpc::Coordinator::HelloResults>> kept;
+  const std::string end = failure_of([&] {
+    while (kept.size() < 10 * limits::kLoginMessagesMax) {
+      auto hello = door.helloRequest();
+      hello.setProtocolVersion(rpc::PROTOCOL_VERSION);
+      kept.push_back(
+          world.run(kj::Promise<capnp::Response<rpc::Coordinator::HelloResults>>(hello.send())));
+    }
+  });
+  QVERIFY(!end.empty());
+  QVERIFY2(kept.size() >= limits::kLoginMessagesMax / 2 && kept.size() < limits::kLoginMessagesMax,
+           std::to_string(kept.size()).c_str());
 }
 
 void DoorsTest::protocols_that_do_not_fit_are_told() {
@@ -377,6 +449,33 @@ void DoorsTest::a_model_is_published_whole_or_not_at_all() {
   QVERIFY(has(failure_of([&] { world.run(again.send().ignoreResult()); }), "no model toy"));
 }
 
+void DoorsTest::a_damaged_manifest_hides_no_other_model() {
+  World world;
+  world.publish(make_toy_model("first"));
+  world.publish(make_toy_model("second"));
+  world.stop();
+  {
+    const auto store = Store::open(world.folder / "data");
+    QVERIFY(store.value()
+                ->query("UPDATE model SET manifest = CAST('{' AS BLOB) WHERE name = 'first'")
+                .run()
+                .ok());
+  }
+  world.start();
+  const auto response = world.run(kj::Promise<capnp::Response<rpc::Admin::ListModelsResults>>(
+      world.admin().listModelsRequest().send()));
+  QCOMPARE(response.getModels().size(), 2u);
+  const auto first = response.getModels()[0], second = response.getModels()[1];
+  QCOMPARE(std::string(first.getArchitecture().cStr()), std::string("damaged"));
+  QCOMPARE(first.getFragments(), uint32_t{kToyFragments});
+  QCOMPARE(std::string(second.getArchitecture().cStr()), std::string("toy"));
+  QCOMPARE(second.getContext(), uint32_t{kToyContext});
+  auto remove = world.admin().removeModelRequest();
+  remove.setName("first");
+  world.run(remove.send().ignoreResult());
+  QCOMPARE(files_in(world.folder / "data" / "shards"), kToyFragments);
+}
+
 void DoorsTest::a_model_in_use_is_not_removed() {
   World world;
   world.publish(make_toy_model("toy"));
@@ -437,6 +536,46 @@ void DoorsTest::the_data_folder_is_made_once() {
   }
   QVERIFY(set_listen(settings, "[::1]:0").ok());
   QCOMPARE(settings.listen_host, std::string("::1"));
+}
+
+void DoorsTest::a_wrong_master_key_is_refused() {
+  const TempDir folder;
+  const std::filesystem::path data = folder / "d", key = data / "master.key";
+  QVERIFY(make_data_folder(data, "").ok());
+  const ByteVector right = read_file(key, kMebibyte).value();
+  ByteVector wrong = right;
+  wrong[7] ^= std::byte{1};
+  QVERIFY(write_file_durably(key, wrong, 0600).ok());
+  const auto refused = open_data_folder(data, "");
+  QVERIFY(!refused.ok());
+  QCOMPARE(refused.error().code, ErrorCode::kDenied);
+  QVERIFY(has(refused.error().message, "put the right master.key back"));
+  QVERIFY(write_file_durably(key, right, 0600).ok());
+  QVERIFY(open_data_folder(data, "").ok());
+
+  // A store from before there was a check: the keys of its models tell, and then it has one.
+  const auto forget_check = [&](bool with_model) {
+    const auto store = Store::open(data);
+    QVERIFY(store.value()->query("DELETE FROM setting WHERE key = 'master_check'").run().ok());
+    if (!with_model) return;
+    ModelRow model;
+    model.name = "m";
+    model.manifest = "{}";
+    model.shards.push_back(
+        {digest_of(as_bytes("x")), 1, wrap_key(SecretBytes(ByteSpan(right)), random_key())});
+    QVERIFY(ModelTable(*store.value()).add(model).ok());
+  };
+  forget_check(/*with_model=*/true);
+  QVERIFY(write_file_durably(key, wrong, 0600).ok());
+  QCOMPARE(open_data_folder(data, "").error().code, ErrorCode::kDenied);
+  QVERIFY(write_file_durably(key, right, 0600).ok());
+  QVERIFY(open_data_folder(data, "").ok());
+  {
+    const auto store = Store::open(data);
+    QVERIFY(store.value()->query("DELETE FROM model").run().ok());
+  }
+  QVERIFY(write_file_durably(key, wrong, 0600).ok());
+  QCOMPARE(open_data_folder(data, "").error().code, ErrorCode::kDenied);
 }
 
 QTEST_GUILESS_MAIN(DoorsTest)

@@ -4,6 +4,8 @@
 #include <QProcess>
 #include <QtTest>
 
+#include <signal.h>
+
 #include <fstream>
 #include <memory>
 
@@ -24,11 +26,14 @@ struct Answer {
 class Folder {
  public:
   std::filesystem::path data() const { return folder_ / "data"; }
+  std::filesystem::path temporary() const { return folder_ / "tmp"; }
 
   std::unique_ptr<QProcess> spawn(const char* program, const QStringList& arguments) {
     auto process = std::make_unique<QProcess>();
     QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();
     environment.insert("SHOAL_LOG", "warning");
+    environment.insert("TMPDIR", QString::fromStdString(temporary().string()));
+    std::filesystem::create_directory(temporary());
     process->setProcessEnvironment(environment);
     process->start(QString(SHOAL_BIN_DIR) + "/" + program,
                    QStringList{"--data", QString::fromStdString(data().string())} + arguments);
@@ -70,6 +75,7 @@ class ProcessTest : public QObject {
   void starts_answers_and_stops_in_order();
   void refuses_a_second_coordinator_and_a_port_in_use();
   void publishing_says_what_is_wrong();
+  void publishing_that_is_told_to_stop_leaves_nothing();
   void killed_at_any_time_it_leaves_a_whole_store();
 };
 
@@ -180,6 +186,30 @@ void ProcessTest::publishing_says_what_is_wrong() {
   QCOMPARE(answer.code, 5);
   QVERIFY(has(answer.err, "no device is ready"));
   QCOMPARE(folder.run("shoalctl", {"model", "remove", "demo"}).code, 0);
+  QVERIFY(std::filesystem::is_empty(folder.data() / "shards"));
+  coordinator->terminate();
+  QVERIFY(coordinator->waitForFinished(20'000));
+}
+
+void ProcessTest::publishing_that_is_told_to_stop_leaves_nothing() {
+  Folder folder;
+  QCOMPARE(folder.run("shoalctl", {"init"}).code, 0);
+  std::string line;
+  const auto coordinator = folder.start(line);
+  const auto pid = static_cast<pid_t>(coordinator->processId());
+  for (const int signal : {SIGINT, SIGTERM}) {
+    kill(pid, SIGSTOP);  // So that the upload does not get far.
+    const auto publishing = folder.spawn(
+        "shoalctl", {"model", "publish", SHOAL_SOURCE_DIR "/models/demo/shoal-demo-q8_0.gguf"});
+    QTRY_VERIFY_WITH_TIMEOUT(!std::filesystem::is_empty(folder.temporary()), 20'000);
+    kill(static_cast<pid_t>(publishing->processId()), signal);
+    QVERIFY(publishing->waitForFinished(20'000));
+    QCOMPARE(publishing->exitStatus(), QProcess::NormalExit);
+    QVERIFY(publishing->exitCode() != 0);
+    QVERIFY(std::filesystem::is_empty(folder.temporary()));
+    kill(pid, SIGCONT);
+  }
+  QVERIFY(has(folder.run("shoalctl", {"model", "list"}).out, "No models yet"));
   QVERIFY(std::filesystem::is_empty(folder.data() / "shards"));
   coordinator->terminate();
   QVERIFY(coordinator->waitForFinished(20'000));

@@ -63,6 +63,8 @@ class SessionTest : public QObject {
   void kept_inputs_spill_and_come_back();
   void a_spill_that_fails_fails_one_session();
   void nothing_stored_holds_the_prompt();
+  void nothing_stored_holds_what_a_peer_says_of_tokens();
+  void a_device_left_out_of_a_report_keeps_its_promises();
   void keys_leave_only_under_a_lease();
 };
 
@@ -526,6 +528,81 @@ void SessionTest::nothing_stored_holds_the_prompt() {
     QVERIFY2(as_text(bytes).find("zebra-stripes") == std::string_view::npos, entry.path().c_str());
     QVERIFY2(as_text(bytes).find(reference.text) == std::string_view::npos, entry.path().c_str());
   }
+}
+
+// Goal: a host that sees tokens cannot put them into the store by the text of its errors, but who
+// asked is told. A stage in the middle sees none: what it says helps the administrator.
+void SessionTest::nothing_stored_holds_what_a_peer_says_of_tokens() {
+  for (size_t stage = 0; stage < 3; ++stage) {
+    for (const Fault fault : {Fault::kRefuse, Fault::kNoOpen}) {
+      Scene scene(4);
+      const Generated reference = scene.world.generate({});
+      const std::string marker = "zebra-stripes-9731";
+      FakeHost& liar = scene.host_of_stage(reference, stage);
+      liar.refusal = marker;
+      liar.fault = fault;
+      liar.fault_at_step = 3;
+      const Generated run = scene.world.generate({});
+      QCOMPARE(run.ids, reference.ids);
+      if (fault == Fault::kRefuse) {
+        QCOMPARE(run.failovers.size(), size_t{1});
+        QVERIFY(run.failovers[0].cause.find(marker) != std::string::npos);
+      }
+      // When all refuse, the session's own reason is stored too.
+      for (auto& host : scene.world.hosts) {
+        host->refusal = marker;
+        host->fault = fault;
+        host->fault_at_step = 0;
+        host->steps = 0;
+      }
+      QVERIFY(scene.world.refusal_of({.stages_min = 1}).find(marker) != std::string::npos);
+      const std::string events = scene.world.events_text();
+      QVERIFY(events.find(fault == Fault::kRefuse
+                              ? "refused: a result would not be finite"
+                              : "refused: it has no room") != std::string::npos);
+      QCOMPARE(events.find(marker) != std::string::npos, stage == 1);
+      auto request = scene.world.admin().listSessionsRequest();
+      request.setEndedMax(10);
+      const auto sessions = scene.world.run(
+          kj::Promise<capnp::Response<rpc::Admin::ListSessionsResults>>(request.send()));
+      for (const auto session : sessions.getSessions()) {
+        QVERIFY(std::string(session.getReason().cStr()).find(marker) == std::string::npos);
+      }
+      scene.world.stop();
+      if (stage == 1) continue;
+      for (const char* name : {"store.sqlite", "store.sqlite-wal"}) {
+        const std::filesystem::path path = scene.world.folder / "data" / name;
+        if (!std::filesystem::exists(path)) continue;
+        const ByteVector bytes = read_file(path, kGibibyte).value();
+        QVERIFY(as_text(bytes).find(marker) == std::string_view::npos);
+      }
+    }
+  }
+}
+
+// Goal: memory that a stage holds is promised to nobody else, whatever the host reports meanwhile.
+void SessionTest::a_device_left_out_of_a_report_keeps_its_promises() {
+  Scene scene(1);
+  FakeHost& host = *scene.world.hosts[0];
+  host.options.memory = 8'000'000;  // Room for the model once.
+  host.report();
+  host.fault = Fault::kStall;
+  host.fault_at_step = 1;
+  kj::Promise<Generated> running = scene.world.generate_promise({.stages_min = 1});
+  scene.world.pass_time(Millis{100});
+  QCOMPARE(host.stages_open, 1);
+  QVERIFY(scene.world.refusal_of({.stages_min = 1}).find("free together") != std::string::npos);
+  host.options.devices = {"another"};
+  host.options.memory = 1000;
+  host.report();
+  host.options.devices = {"cpu"};
+  host.options.memory = 8'000'000;
+  host.report();
+  QVERIFY(scene.world.refusal_of({.stages_min = 1}).find("free together") != std::string::npos);
+  running = nullptr;
+  host.fault = Fault::kNone;
+  scene.world.settle();
+  QCOMPARE(scene.world.generate({.stages_min = 1}).ids.size(), size_t{12});
 }
 
 void SessionTest::keys_leave_only_under_a_lease() {

@@ -60,6 +60,7 @@ class StoreTest : public QObject {
   void refuses_foreign_newer_and_damaged_files();
   void refuses_a_folder_that_cannot_be_written();
   void hosts_devices_and_benchmarks_come_back();
+  void a_host_fills_no_store();
   void invites_have_an_end_and_a_count();
   void models_are_whole_or_absent();
   void sessions_stages_and_leases_come_back();
@@ -117,8 +118,8 @@ void StoreTest::every_former_version_migrates() {
     QVERIFY(store.ok());
     QCOMPARE(store.value()->schema().value(), schema);
     QVERIFY(store.value()->check_integrity().ok());
-    QCOMPARE(HostTable(*store.value()).list().value().size(), size_t{2});
-    QCOMPARE(ModelTable(*store.value()).list().value().size(), size_t{1});
+    QCOMPARE(HostTable(*store.value()).list(100).value().size(), size_t{2});
+    QCOMPARE(ModelTable(*store.value()).list(100).value().size(), size_t{1});
     QCOMPARE(SessionTable(*store.value()).events(0, 100).value().size(), size_t{1});
   }
 }
@@ -220,6 +221,59 @@ void StoreTest::hosts_devices_and_benchmarks_come_back() {
   QVERIFY(count.row().value());
   QCOMPARE(count.integer(0), int64_t{1});
   QVERIFY(!table.save_device(HostId{99}, device, Millis{8}).ok());  // Foreign keys are on.
+  QCOMPARE(table.count().value(), int64_t{1});
+  QVERIFY(table.enrol(some_host(2)).ok());
+  QCOMPARE(table.list(1).value().size(), size_t{1});
+  QCOMPARE(table.count().value(), int64_t{2});
+}
+
+// Goal: whatever a host says of itself, and however often, the store keeps so much of it.
+void StoreTest::a_host_fills_no_store() {
+  const TempDir folder;
+  const auto store = Store::open(folder.path());
+  HostTable table(*store.value());
+  const HostId id = table.enrol(some_host(1)).value();
+  const HostId other = table.enrol(some_host(2)).value();
+  const auto rows = [&](const char* sql) {
+    Query query = store.value()->query(sql);
+    return query.row().value() ? query.integer(0) : -1;
+  };
+  DeviceRow device;
+  device.name_on_host = "cpu";
+  QVERIFY(table.save_device(other, device, Millis{1}).ok());
+  QVERIFY(store.value()
+              ->transaction([&]() -> Result<void> {
+                for (int64_t i = 1; i <= 3 * kBenchmarksKept; ++i) {
+                  device.measured_at = Millis{i};
+                  SHOAL_TRY(table.save_device(id, device, Millis{i}));
+                }
+                return {};
+              })
+              .ok());
+  QCOMPARE(rows("SELECT count(*) FROM benchmark"), kBenchmarksKept);
+  QCOMPARE(table.devices(id).value()[0].measured_at, Millis{3 * kBenchmarksKept});
+
+  QVERIFY(store.value()
+              ->transaction([&]() -> Result<void> {
+                for (int64_t i = 1; i <= 2 * kDevicesKept; ++i) {
+                  device.name_on_host = "gpu" + std::to_string(i);
+                  SHOAL_TRY(table.save_device(id, device, Millis{100 + i}));
+                }
+                return {};
+              })
+              .ok());
+  // One of the oldest is there still.
+  const std::vector<std::string> present = {"cpu", "gpu1"};
+  QVERIFY(table.forget_devices(id, present, Millis{5000}).ok());
+  const auto kept = table.devices(id).value();
+  QCOMPARE(static_cast<int64_t>(kept.size()), kDevicesKept);
+  const auto has = [&](const std::string& name) {
+    return std::ranges::find(kept, name, &DeviceRow::name_on_host) != kept.end();
+  };
+  QVERIFY(has("cpu") && has("gpu1") && !has("gpu2"));
+  QVERIFY(has("gpu" + std::to_string(2 * kDevicesKept)));
+  QCOMPARE(table.devices(other).value().size(), size_t{1});
+  QVERIFY(store.value()->check_integrity().ok());
 }
 
 void StoreTest::invites_have_an_end_and_a_count() {
@@ -246,7 +300,7 @@ void StoreTest::models_are_whole_or_absent() {
   const ModelId id = table.add(some_model("a")).value();
   QCOMPARE(table.add(some_model("a")).error().code, ErrorCode::kExists);
   QVERIFY(table.add(some_model("b")).ok());
-  QCOMPARE(table.list().value().size(), size_t{2});
+  QCOMPARE(table.list(100).value().size(), size_t{2});
   const auto found = table.find("a").value();
   QCOMPARE(found->shards.size(), size_t{3});
   QCOMPARE(found->sealed_bytes, int64_t{303});
@@ -254,7 +308,7 @@ void StoreTest::models_are_whole_or_absent() {
   QVERIFY(table.has_shard(found->shards[1].digest).value());
   QVERIFY(table.remove(id).ok());
   QVERIFY(!table.has_shard(found->shards[1].digest).value());
-  QCOMPARE(table.list().value().size(), size_t{1});
+  QCOMPARE(table.list(100).value().size(), size_t{1});
 }
 
 void StoreTest::sessions_stages_and_leases_come_back() {
@@ -341,7 +395,7 @@ void StoreTest::no_failing_write_loses_or_halves_anything() {
     const auto store = Store::open(folder.path(), options);
     QVERIFY2(store.ok(), store.ok() ? "" : store.error().message.c_str());
     QVERIFY(store.value()->check_integrity().ok());
-    const auto models = ModelTable(*store.value()).list().value();
+    const auto models = ModelTable(*store.value()).list(100).value();
     // What was promised is there; what was not may be, but then whole.
     QVERIFY(static_cast<int>(models.size()) >= promised_models);
     for (const ModelRow& model : models) QCOMPARE(model.fragments, int64_t{3});

@@ -48,7 +48,8 @@ class FakeStageServer final : public rpc::Stage::Server {
         return kj::NEVER_DONE;
       }
       if (host_.fault == Fault::kRefuse)
-        rpc::throw_error({ErrorCode::kNonFinite, "an op made an infinity"});
+        rpc::throw_error({ErrorCode::kNonFinite,
+                          host_.refusal.empty() ? "an op made an infinity" : host_.refusal});
     }
     const auto input = context.getParams().getInput();
     const auto positions = input.getPositions();
@@ -105,7 +106,8 @@ class FakeHostServer final : public rpc::Host::Server {
     const auto lease = context.getParams().getLease();
     const auto spec = lease.getSpec();
     if (host_.fault == Fault::kNoOpen)
-      rpc::throw_error({ErrorCode::kNoSpace, "no room on this device"});
+      rpc::throw_error(
+          {ErrorCode::kNoSpace, host_.refusal.empty() ? "no room on this device" : host_.refusal});
     for (const auto shard : spec.getShards()) {
       auto key = open_sealed(host_.worker, rpc::bytes_of(shard.getSealedKey()));
       KJ_REQUIRE(key.ok(), "the key is not for this worker");

@@ -74,7 +74,7 @@ class FakeHost {
   bool silent = false;  // Sends no pings.
   bool read_shards_on_open = true;
   std::vector<SecretBytes> keys_seen;
-  std::string last_refusal;
+  std::string refusal;  // What its errors say; empty: something usual.
 
   kj::Maybe<rpc::HostSession::Client> session;
 
