@@ -27,9 +27,9 @@ struct Column {
   std::function<QString(const Row&)> text;
   std::function<QVariant(const Row&)> sort_key;  // None: by its text.
   Qt::Alignment alignment = Qt::AlignLeft;
-  const char* unit = nullptr;                // Of the exported number, in the CSV's header.
-  std::function<QString(const Row&)> tip;    // None: no tool tip.
-  std::function<QVariant(const Row&)> icon;  // A QIcon or QColor. None: neither.
+  const char* unit = nullptr;                  // Of the exported number, in the CSV's header.
+  std::function<QString(const Row&)> tip;      // None: no tool tip.
+  std::function<QVariant(const Row&)> icon;    // A QIcon or QColor. None: neither.
   std::function<double(const Row&)> progress;  // 0 to 1: a bar behind the text. None: no bar.
   bool fixed_pitch = false;
   bool hidden = false;  // At first: the owner may show it.

@@ -176,9 +176,8 @@ void Chart::draw_bars(QChart* chart) {
     set->setBrush(QBrush(color, kStyles[std::min(i, std::size(kStyles) - 1)]));
     set->setPen(QPen(color, 1));
     bars->append(set);
-    connect(set, &QBarSet::hovered, this, [this, i](bool on, int step) {
-      tell_tip(on, step, static_cast<int>(i));
-    });
+    connect(set, &QBarSet::hovered, this,
+            [this, i](bool on, int step) { tell_tip(on, step, static_cast<int>(i)); });
   }
   chart->addSeries(bars);
 }
@@ -189,8 +188,7 @@ void Chart::draw_lines(QChart* chart) {
                                              Qt::DashDotLine};
   for (size_t i = 0; i < data_.series.size(); ++i) {
     const std::vector<double>& values = data_.series[i].values;
-    const QPen pen(series_color(colors, i), 2,
-                   kStyles[i % std::size(kStyles)]);
+    const QPen pen(series_color(colors, i), 2, kStyles[i % std::size(kStyles)]);
     bool first = true;
     // A line for each stretch of known figures: what is not known is a gap.
     for (size_t begin = 0; begin < values.size();) {
@@ -260,7 +258,8 @@ void Chart::draw_axes(QChart* chart) {
   small.setPointSizeF(small.pointSizeF() * 0.9);
   chart->setLocalizeNumbers(true);
   chart->setLocale(locale());
-  for (QAbstractAxis* axis : {static_cast<QAbstractAxis*>(across), static_cast<QAbstractAxis*>(up)}) {
+  for (QAbstractAxis* axis :
+       {static_cast<QAbstractAxis*>(across), static_cast<QAbstractAxis*>(up)}) {
     axis->setLabelsColor(colors.text_quiet);
     axis->setTitleBrush(colors.text_quiet);
     axis->setLabelsFont(small);

@@ -152,6 +152,9 @@ DataTable::DataTable(QAbstractItemModel* model, const QString& name, const QStri
   view_ = new QTableView(this);
   view_->setModel(proxy_);
   view_->setItemDelegate(new CellPainter(view_));
+  // At first in the order of the model, and again after a third click.
+  view_->horizontalHeader()->setSortIndicator(-1, Qt::AscendingOrder);
+  view_->horizontalHeader()->setSortIndicatorClearable(true);
   view_->setSortingEnabled(true);
   view_->setAlternatingRowColors(true);
   view_->setShowGrid(false);
@@ -169,8 +172,7 @@ DataTable::DataTable(QAbstractItemModel* model, const QString& name, const QStri
   view_->horizontalHeader()->setSectionsMovable(true);
   view_->horizontalHeader()->setDefaultAlignment(Qt::AlignLeft | Qt::AlignVCenter);
   for (int column = 0; column < model_->columnCount(); ++column) {
-    if (model_->headerData(column, Qt::Horizontal, kHiddenRole).toBool())
-      view_->hideColumn(column);
+    if (model_->headerData(column, Qt::Horizontal, kHiddenRole).toBool()) view_->hideColumn(column);
   }
 
   empty_ = new QLabel(this);
@@ -300,9 +302,7 @@ void DataTable::refilter() {
 
 void DataTable::sort_by(int column, Qt::SortOrder order) { view_->sortByColumn(column, order); }
 
-void DataTable::add_control(QWidget* widget) {
-  bar_layout_->insertWidget(1 + controls_++, widget);
-}
+void DataTable::add_control(QWidget* widget) { bar_layout_->insertWidget(1 + controls_++, widget); }
 
 void DataTable::set_rows_shown(int rows) {
   rows_shown_ = rows;
@@ -401,9 +401,9 @@ void DataTable::ask_and_save() {
   connect(dialog, &QFileDialog::fileSelected, this, [this](const QString& path) {
     QString problem;
     if (save_csv(path, &problem)) return;
-    auto* box = new QMessageBox(QMessageBox::Warning, tr("Save as CSV"),
-                                tr("%1 cannot be written: %2").arg(path, problem),
-                                QMessageBox::Ok, this);
+    auto* box =
+        new QMessageBox(QMessageBox::Warning, tr("Save as CSV"),
+                        tr("%1 cannot be written: %2").arg(path, problem), QMessageBox::Ok, this);
     box->setAttribute(Qt::WA_DeleteOnClose);
     box->open();
   });

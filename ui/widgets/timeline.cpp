@@ -100,8 +100,8 @@ QSize Timeline::minimumSizeHint() const { return {names_width() + 200, sizeHint(
 
 double Timeline::x_of(int64_t at_ms) const {
   const QRect lane = lane_rect(0);
-  const double part = static_cast<double>(at_ms - begin_ms_) /
-                      static_cast<double>(end_ms_ - begin_ms_);
+  const double part =
+      static_cast<double>(at_ms - begin_ms_) / static_cast<double>(end_ms_ - begin_ms_);
   return lane.left() + std::clamp(part, 0.0, 1.0) * lane.width();
 }
 
@@ -128,7 +128,8 @@ Timeline::Place Timeline::place_at(QPoint at) const {
 
 void Timeline::paint_days(QPainter& painter) const {
   const QColor line = colors_of(palette()).border;
-  const QRect first = lane_rect(0), last = lane_rect(std::max(0, static_cast<int>(lanes_.size()) - 1));
+  const QRect first = lane_rect(0),
+              last = lane_rect(std::max(0, static_cast<int>(lanes_.size()) - 1));
   QDateTime day = QDateTime::fromMSecsSinceEpoch(begin_ms_).date().startOfDay();
   while (day.toMSecsSinceEpoch() < end_ms_) {
     const QDateTime next = day.addDays(1);

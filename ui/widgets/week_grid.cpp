@@ -123,7 +123,8 @@ class WeekGrid::HourLine final : public QHeaderView {
     small.setPointSizeF(std::max(6.0, small.pointSizeF() * 0.9));
     painter.setFont(small);
     const int wide = sectionSize(0) * 4;
-    const int step = painter.fontMetrics().horizontalAdvance(QStringLiteral("00 00")) > wide ? 8 : 4;
+    const int step =
+        painter.fontMetrics().horizontalAdvance(QStringLiteral("00 00")) > wide ? 8 : 4;
     for (int slot = 0; slot < kSlotsPerDay; slot += step) {
       const QString text = QString::number(slot / 2);
       const int x = sectionViewportPosition(slot);
@@ -216,17 +217,15 @@ void WeekGrid::mouseReleaseEvent(QMouseEvent* event) {
 // The rectangle from where the stroke began; what it has left again is as it was.
 void WeekGrid::apply_stroke(const QModelIndex& to) {
   WeekHours::Grid hours = before_stroke_;
-  const auto [top, bottom] = std::minmax(stroke_from_.row(), to.row());
-  const auto [left, right] = std::minmax(stroke_from_.column(), to.column());
+  const auto [top, bottom] = std::minmax({stroke_from_.row(), to.row()});
+  const auto [left, right] = std::minmax({stroke_from_.column(), to.column()});
   for (int day = top; day <= bottom; ++day) {
-    for (int slot = left; slot <= right; ++slot)
-      cell_of(hours, day, slot) = stroke_on_;
+    for (int slot = left; slot <= right; ++slot) cell_of(hours, day, slot) = stroke_on_;
   }
   model_->set_hours(hours);
   selectionModel()->setCurrentIndex(to, QItemSelectionModel::NoUpdate);
-  selectionModel()->select(
-      QItemSelection(model_->index(top, left), model_->index(bottom, right)),
-      QItemSelectionModel::ClearAndSelect);
+  selectionModel()->select(QItemSelection(model_->index(top, left), model_->index(bottom, right)),
+                           QItemSelectionModel::ClearAndSelect);
 }
 
 void WeekGrid::keyPressEvent(QKeyEvent* event) {

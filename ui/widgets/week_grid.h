@@ -1,6 +1,7 @@
 #pragma once
-// The hours of a week as a grid to paint on: seven days of half hours, by mouse or keyboard. A table
-// view, so that a screen reader knows every half hour by its day, its time and whether it is on.
+// The hours of a week as a grid to paint on: seven days of half hours, by mouse or keyboard. A
+// table view, so that a screen reader knows every half hour by its day, its time and whether it is
+// on.
 
 #include <QTableView>
 
@@ -17,7 +18,7 @@ class WeekGrid : public QTableView {
   const WeekHours::Grid& hours() const;
   int count() const;                             // How many half hours are on.
   void set_hours(const WeekHours::Grid& hours);  // Tells nobody.
-  void set_all(bool on);                   // As the owner does.
+  void set_all(bool on);                         // As the owner does.
 
   QSize sizeHint() const override;
   QSize minimumSizeHint() const override;
