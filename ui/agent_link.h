@@ -73,7 +73,7 @@ class AgentLink : public QObject {
     fill(message->template initRoot<Params>());
     const Sender sender = [](rpc::Agent::Client& agent, capnp::MessageBuilder& from) {
       auto request = (agent.*kMethod)(nullptr);
-      copy_struct(from.getRoot<Params>(), request);
+      copy_struct(from.getRoot<Params>(), typename Params::Builder(request));
       return request.send().then([](capnp::Response<Results>&& response) -> Erased {
         return std::make_shared<const Kept<Results>>(response);
       });
