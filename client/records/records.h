@@ -27,7 +27,7 @@ namespace shoal::client {
 
 inline constexpr int64_t kTraceDays = 60, kConditionDays = 8;
 inline constexpr int64_t kTraceRowsMax = 50'000, kHistoryRowsMax = 10'000, kYieldRowsMax = 1'000;
-inline constexpr int64_t kReceiptsKept = 40'000;  // Of one coordinator, one by one.
+inline constexpr int64_t kReceiptsKept = 20'000;  // Of one coordinator, one by one.
 inline constexpr int64_t kReceiptDays = 730;      // Older ones are folded, too.
 inline constexpr size_t kReceiptsPerAppendMax = 32;
 inline constexpr int64_t kStatisticsStepsMax = 2'000;  // Of one answer.
@@ -117,9 +117,9 @@ class Records {
   // often. Also throws away, a little at a time, what is too old.
   void flush();
   // What hinders it now: a disk without room, another program's lock. Empty: nothing.
-  const Message& problem() const { return problem_; }
+  const Message& problem() const;
   // What happened since the start that the owner should know: a file that was damaged.
-  const std::vector<Message>& notices() const { return notices_; }
+  const std::vector<Message>& notices() const;
 
   // Statistics. An empty device: what belongs to none, such as bytes. Not kept if nothing in it.
   void add(const std::string& device, const Usage& usage);
@@ -148,7 +148,7 @@ class Records {
   Result<std::vector<PastWork>> history(size_t count_max);  // Newest first.
 
   void note_yield(const YieldTime& yield);
-  const std::vector<YieldTime>& yields() const { return yields_; }  // Oldest first.
+  std::vector<YieldTime> yields() const;  // Oldest first.
 
   // What the owner decided for a job class of a coordinator, by its pin. In a file of its own
   // (consents.state), with a checksum and a last good copy: durable when it returns ok, and not
@@ -158,7 +158,8 @@ class Records {
   std::vector<JobClass> denied(const std::string& pin) const;  // Denied one by one.
 
   // Receipts, by the coordinator's pin. The key that signs them never changes: kDenied when it is
-  // another one than before. `host` is this host as the coordinator numbers it.
+  // another one than before. `host` is this host as the coordinator numbers it: with another one
+  // than before, receipts are counted from 1 again.
   Result<void> know_coordinator(const std::string& pin, const std::string& name,
                                 const SigningPublicKey& receipt_key, HostId host);
   // Durable when it returns ok; at most kReceiptsPerAppendMax. Those that are stored already are
@@ -183,12 +184,8 @@ class Records {
                                            size_t count_max);
 
  private:
-  struct State;
-
+  struct State;  // client/records/records_state.h
   std::unique_ptr<State> state_;
-  Message problem_;
-  std::vector<Message> notices_;
-  std::vector<YieldTime> yields_;
 };
 
 }  // namespace shoal::client

@@ -42,6 +42,13 @@ struct Sums {
   friend bool operator==(const Sums&, const Sums&) = default;
 };
 
+// All of them but the temperature, in the order of the table's columns.
+inline constexpr int64_t Sums::*kFigures[] = {
+    &Sums::worked_ms,       &Sums::allowed_ms,    &Sums::rows,           &Sums::steps,
+    &Sums::microjoules,     &Sums::nanocost,      &Sums::bytes_down,     &Sums::bytes_up,
+    &Sums::confirmed_micro, &Sums::pending_micro, &Sums::rejected_micro, &Sums::power_microjoules,
+    &Sums::power_ms};
+
 // What one device did and used since the last time it was told, some seconds at most.
 struct Usage {
   int64_t worked_ms = 0, allowed_ms = 0, rows = 0, steps = 0;

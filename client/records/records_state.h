@@ -1,0 +1,123 @@
+#pragma once
+// What Records holds between its calls: the database, when it can be used, and what waits for it.
+
+#include <deque>
+
+#include "base/files.h"
+#include "base/sqlite/database.h"
+#include "client/records/levels.h"
+#include "client/records/records.h"
+
+namespace shoal {
+std::span<const Migration> record_migrations();
+}
+
+namespace shoal::client {
+
+struct Records::State {
+  State(std::filesystem::path folder, const Clock& clock, Options options);
+
+  Millis now() const { return sane_wall(clock.now_wall()); }
+
+  // -- The file (records.cpp).
+
+  // Opens it if it is not open, and writes all that waits, in one transaction. After an error
+  // everything waits on.
+  Result<void> write_waiting();
+  Result<void> open_database();
+  Result<void> write_waiting_once();
+  // What the last process left open ends where that one was last seen alive.
+  Result<void> recover();
+  void set_aside();
+  // Keeps what hinders; a damaged file is set aside.
+  void note_error(const Error& error);
+  // `body` runs at the next chance, in a transaction. It may run again when that one failed.
+  void later(std::function<Result<void>()> body);
+  Result<std::optional<int64_t>> mark(std::string_view key);
+  Result<void> set_mark(std::string_view key, int64_t value);
+  // For a call that reads: what waits is written first. The error says why nothing can be read.
+  Result<Database*> readable();
+  Result<void> forget_old();
+
+  // -- Statistics (records_statistics.cpp).
+
+  Result<int64_t> name_id(const std::string& text);
+  Result<void> add_to_levels(Millis at, const std::string& device, const Sums& sums);
+  // The figures in memory, once the database has them or has them waiting.
+  void count(Millis at, const std::string& device, const Sums& sums);
+  Result<void> load_ever();
+  void roll_day();  // Loads today's and the month's figures when the day has changed.
+  Result<void> add_stored_days(Millis from, Millis to, std::map<std::string, Sums>& into);
+  Result<void> write_sums();
+  // From where on the rows of a level are whole; before, coarser ones are.
+  Result<Millis> kept_from(Level level);
+  Result<void> forget_statistics();
+
+  // -- The trace and the conditions (records_trace.cpp).
+
+  struct OpenSpan {
+    Verdict verdict;
+    Millis start{0};
+  };
+  void begin_span(Resource resource, const OpenSpan& span);
+  void end_spans(Millis at);
+  Result<void> load_yields();
+  Result<void> forget_trace();
+
+  // -- Receipts (records_receipts.cpp).
+
+  struct Coordinator {
+    int64_t id = 0;
+    std::string name;
+    SigningPublicKey receipt_key;
+    HostId host;
+    ReceiptProgress progress;
+    FoldedReceipts folded;
+  };
+  // What the statistics learn of a receipt, once the transaction is through.
+  struct Counted {
+    Millis at{0};
+    std::string device;
+    Sums sums;
+  };
+  Result<void> load_coordinators();
+  static bool is_genuine(const Coordinator& coordinator, const Receipt& receipt);
+  Result<void> append_receipt(Coordinator& coordinator, const Receipt& receipt,
+                              std::vector<Counted>& counted);
+  Result<void> count_receipt(Coordinator& coordinator, const Receipt& receipt, bool genuine,
+                             int64_t row, std::vector<Counted>& counted);
+  // A device that only a coordinator speaks of is none of ours.
+  Result<std::string> own_device(const std::string& device);
+  Result<void> save_coordinator(const Coordinator& coordinator);
+  Result<void> fold_some();
+  Result<bool> fold_next(Coordinator& coordinator, Millis before, std::vector<Counted>& counted);
+
+  const std::filesystem::path folder;
+  const Clock& clock;
+  const Options options;
+  const Millis started_at;
+  std::unique_ptr<Database> database;  // Null while the file cannot be used.
+
+  Message problem;
+  std::vector<Message> notices;
+
+  std::map<std::pair<int64_t, std::string>, Sums> waiting_sums;  // By minute and device.
+  std::deque<std::function<Result<void>()>> waiting;
+
+  std::map<std::string, int64_t, std::less<>> names;  // As the table `name` has them.
+  std::map<std::string, Sums> ever, today, month;     // By device; what waits is in them.
+  std::optional<int64_t> day;  // The local day of `today`; none: it must be loaded.
+  Millis today_from{0}, today_to{0}, month_from{0}, month_to{0};
+
+  std::optional<OpenSpan> open_spans[kResourceCount];
+  ByteVector last_condition;
+  std::optional<Millis> last_input;
+  std::deque<YieldTime> yields;
+
+  std::map<std::string, Coordinator> coordinators;  // By pin.
+
+  StateFile consent_file;
+  std::map<std::pair<std::string, JobClass>, bool> consents;
+};
+
+}  // namespace shoal::client

@@ -1,0 +1,25 @@
+# shoal_migrations(FOLDER FUNCTION out): compiles FOLDER/NNNN_<what>.sql into
+# `std::span<const shoal::Migration> FUNCTION()` and names the source file in `out`. NNNN_ is version
+# NNNN, and they follow one another.
+function(shoal_migrations folder function out)
+  file(GLOB migrations CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*.sql)
+  list(SORT migrations)
+  set(SHOAL_MIGRATIONS "")
+  set(number 0)
+  foreach(path IN LISTS migrations)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${path})
+    cmake_path(GET path STEM name)
+    math(EXPR number "${number} + 1")
+    string(REGEX MATCH "^[0-9]+" prefix ${name})
+    math(EXPR prefix "1${prefix} - 10000")
+    if(NOT prefix EQUAL number)
+      message(FATAL_ERROR "${folder}: ${name} follows number ${number} - 1")
+    endif()
+    file(READ ${path} text)
+    string(APPEND SHOAL_MIGRATIONS "      {${number}, \"${name}\", R\"migration(${text})migration\"},\n")
+  endforeach()
+  set(SHOAL_MIGRATIONS_FUNCTION ${function})
+  configure_file(${PROJECT_SOURCE_DIR}/cmake/migrations.cpp.in ${CMAKE_CURRENT_BINARY_DIR}/migrations.cpp
+    @ONLY)
+  set(${out} ${CMAKE_CURRENT_BINARY_DIR}/migrations.cpp PARENT_SCOPE)
+endfunction()
