@@ -90,6 +90,16 @@ Result<GpuReading> take_gpu(ByteReader& from) {
   return gpu;
 }
 
+// Ten watt-hours.
+constexpr double kEnergyUnit = 0.01;
+void put_energy(ByteWriter& to, double kilowatt_hours) {
+  to.u32(static_cast<uint32_t>(std::clamp(kilowatt_hours / kEnergyUnit, 0.0, 4e9)));
+}
+Result<double> take_energy(ByteReader& from) {
+  SHOAL_TRY_ASSIGN(units, from.u32("energy"));
+  return units * kEnergyUnit;
+}
+
 // The number of items that follow, or kUnknown.
 template <class List>
 size_t put_count(ByteWriter& to, const std::optional<List>& list) {
@@ -100,9 +110,15 @@ size_t put_count(ByteWriter& to, const std::optional<List>& list) {
 
 }  // namespace
 
-ByteVector condition_to_bytes(const Readings& readings, std::optional<Millis> last_input) {
+ByteVector condition_to_bytes(const StoredCondition& condition) {
+  const Readings& readings = condition.readings;
+  const std::optional<Millis>& last_input = condition.last_input;
   ByteWriter to;
   to.u8(kForm);
+  put_energy(to, condition.spent.kilowatt_hours_today);
+  put_energy(to, condition.spent.kilowatt_hours_month);
+  put_memory(to, condition.spent.transferred_month);
+  put_small(to, condition.own_gpu_load * 100);
   to.u64(last_input ? static_cast<uint64_t>(last_input->count) : UINT64_MAX);
   for (const std::optional<bool>& flag : {readings.locked, readings.on_battery, readings.game_mode,
                                           readings.online, readings.metered}) {
@@ -131,6 +147,12 @@ Result<StoredCondition> condition_from_bytes(ByteSpan bytes) {
   if (form != kForm) return Error{ErrorCode::kUnsupported, "conditions in another form"};
   StoredCondition condition;
   Readings& readings = condition.readings;
+  SHOAL_TRY_ASSIGN(energy_today, take_energy(from));
+  SHOAL_TRY_ASSIGN(energy_month, take_energy(from));
+  SHOAL_TRY_ASSIGN(transferred, take_memory(from));
+  SHOAL_TRY_ASSIGN(own_gpu_load, take_small(from));
+  condition.spent = {energy_today, energy_month, transferred.value_or(Bytes{0})};
+  condition.own_gpu_load = own_gpu_load.value_or(0) / 100;
   SHOAL_TRY_ASSIGN(last_input, from.u64("last input"));
   if (last_input <= static_cast<uint64_t>(INT64_MAX))
     condition.last_input = Millis{static_cast<int64_t>(last_input)};

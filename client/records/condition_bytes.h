@@ -3,18 +3,19 @@
 // that what-if goes through again. Pure.
 
 #include "base/bytes.h"
-#include "client/rules/readings.h"
+#include "client/rules/activity_policy.h"
 
 namespace shoal::client {
 
-// Readings are told by the moment of the last input instead of the time since it, so that an owner
-// who stays away changes nothing. `readings.idle` itself is not looked at.
-ByteVector condition_to_bytes(const Readings& readings, std::optional<Millis> last_input);
-
+// The owner is told by the moment of the last input instead of the time since it, so that one who
+// stays away changes nothing: `readings.idle` itself is not looked at, and not given back.
 struct StoredCondition {
-  Readings readings;  // Without `idle`.
-  std::optional<Millis> last_input;
+  Readings readings;
+  std::optional<Millis> last_input;  // Wall time.
+  Spent spent;
+  double own_gpu_load = 0;
 };
+ByteVector condition_to_bytes(const StoredCondition& condition);
 Result<StoredCondition> condition_from_bytes(ByteSpan bytes);
 
 }  // namespace shoal::client

@@ -20,6 +20,7 @@
 #include "base/secrets.h"
 #include "client/records/sums.h"
 #include "client/rules/activity_policy.h"
+#include "client/rules/what_if.h"
 #include "schema/message.h"
 #include "schema/receipt.h"
 
@@ -44,13 +45,6 @@ struct TraceSpan {
   Verdict verdict;
   Millis start{0};            // Wall time.
   std::optional<Millis> end;  // None: it lasts.
-};
-
-// What the sensors said from `start` to `end`. readings.idle is as at `start`; it grows with the
-// time. Between two conditions with a gap, nobody watched.
-struct Condition {
-  Millis start{0}, end{0};  // Wall time.
-  Readings readings;
 };
 
 struct PastWork {
@@ -141,8 +135,11 @@ class Records {
   Result<std::vector<TraceSpan>> trace(Millis from, Millis to, size_t count_max);
 
   // To be called once a minute: stored only when something that rules look at has changed.
-  void note_conditions(const Readings& readings);
-  Result<std::vector<Condition>> conditions(Millis from, Millis to);
+  // `own_gpu_load`: as PolicyInput has it. What was spent is known here.
+  void note_conditions(const Readings& readings, double own_gpu_load = 0);
+  // For what_if(), in the order of time. Between two spans with a gap, nobody watched. A whole week
+  // may take 20 ms: ask for a day at a time.
+  Result<std::vector<WatchedSpan>> conditions(Millis from, Millis to);
 
   void note_work(const PastWork& work);
   Result<std::vector<PastWork>> history(size_t count_max);  // Newest first.

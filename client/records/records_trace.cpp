@@ -145,7 +145,7 @@ Result<std::vector<TraceSpan>> Records::trace(Millis from, Millis to, size_t cou
   return spans;
 }
 
-void Records::note_conditions(const Readings& readings) {
+void Records::note_conditions(const Readings& readings, double own_gpu_load) {
   const Millis at = state_->now();
   std::optional<Millis> input;
   if (readings.idle) {
@@ -154,7 +154,7 @@ void Records::note_conditions(const Readings& readings) {
     if (last && std::abs(input->count - last->count) < kInputJitterMs) input = last;
   }
   state_->last_input = input;
-  ByteVector bytes = condition_to_bytes(readings, input);
+  ByteVector bytes = condition_to_bytes({readings, input, spent(), own_gpu_load});
   if (bytes == state_->last_condition) return;
   state_->last_condition = bytes;
   state_->later([state = state_.get(), at, bytes = std::move(bytes)]() -> Result<void> {
@@ -166,7 +166,7 @@ void Records::note_conditions(const Readings& readings) {
   });
 }
 
-Result<std::vector<Condition>> Records::conditions(Millis from, Millis to) {
+Result<std::vector<WatchedSpan>> Records::conditions(Millis from, Millis to) {
   SHOAL_TRY_ASSIGN(database, state_->readable());
   int64_t first = from.count;
   {
@@ -181,7 +181,7 @@ Result<std::vector<Condition>> Records::conditions(Millis from, Millis to) {
       "SELECT start_ms, readings FROM condition WHERE start_ms >= ? AND start_ms < ? "
       "ORDER BY start_ms");
   query.bind(first).bind(to.count);
-  std::vector<Condition> conditions;
+  std::vector<WatchedSpan> conditions;
   bool watched = false;  // Whether the last of `conditions` has its end to come.
   const auto end_last = [&](int64_t at) {
     if (watched) conditions.back().end = {std::min(at, to.count)};
@@ -201,11 +201,12 @@ Result<std::vector<Condition>> Records::conditions(Millis from, Millis to) {
     if (const auto& input = condition.value().last_input) {
       readings.idle = Millis{std::max<int64_t>(start.count - input->count, 0)};
     }
-    conditions.push_back({start, start, std::move(readings)});
+    conditions.push_back({start, start, std::move(readings), condition.value().spent,
+                          condition.value().own_gpu_load});
     watched = true;
   }
   end_last(std::max(state_->now().count, conditions.empty() ? 0 : conditions.back().start.count));
-  std::erase_if(conditions, [](const Condition& c) { return c.end <= c.start; });
+  std::erase_if(conditions, [](const WatchedSpan& c) { return c.end <= c.start; });
   return conditions;
 }
 
