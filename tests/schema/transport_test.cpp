@@ -8,6 +8,7 @@
 
 #include "base/files.h"
 #include "schema/coordinator.capnp.h"
+#include "schema/pairing_url.h"
 #include "schema/task.h"
 #include "schema/transport.h"
 
@@ -226,6 +227,27 @@ class TransportTest : public QObject {
       QCOMPARE(parsed.value().pin, url.pin);
       QCOMPARE(parsed.value().invite, url.invite);
     }
+  }
+
+  void pairing_urls_round_trip_and_are_no_attach_urls() {
+    const std::string pin(43, 'a');
+    const std::string text = "shoal+pair://[::1]:7411/?pin=" + pin + "&token=0123abcd";
+    const auto parsed = parse_pairing_url(text);
+    QVERIFY(parsed.ok());
+    QCOMPARE(parsed.value().host, std::string("::1"));
+    QCOMPARE(parsed.value().invite, std::string("0123abcd"));
+    QCOMPARE(format_pairing_url(parsed.value()), text);
+    const std::string known = "shoal+pair://host:1/?pin=" + pin;
+    QCOMPARE(parse_pairing_url(known).value().invite, std::string());
+    for (const std::string& bad :
+         {"shoal://host:1/?pin=" + pin, "shoal+pair://host:1/?pin=" + pin + "&invite=abc",
+          std::string("shoal+pair://host:1/"), "shoal+pair://host:1/?pin=" + pin + "&token=a b"}) {
+      const auto refused = parse_pairing_url(bad);
+      QVERIFY2(!refused.ok(), bad.c_str());
+      QVERIFY2(refused.error().message.starts_with("pairing URL: "),
+               refused.error().message.c_str());
+    }
+    QVERIFY(!parse_attach_url(text).ok());
   }
 
   void bad_attach_urls_name_the_part_data() {
