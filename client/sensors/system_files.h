@@ -1,0 +1,37 @@
+#pragma once
+// Reads what the kernel shows as small files, and trusts none of it: lengths are bounded, numbers
+// checked.
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace shoal::client {
+
+// The beginning of the file, at most `bytes_max`; none when it cannot be read. Such files report no
+// size, so it is read to its end.
+std::optional<std::string> read_small_file(const std::filesystem::path& path,
+                                           size_t bytes_max = 4'096);
+// Without blanks around it.
+std::optional<std::string> read_word(const std::filesystem::path& path);
+std::optional<int64_t> read_number(const std::filesystem::path& path);
+
+// The whole of `text` as a number of that base.
+std::optional<int64_t> parse_number(std::string_view text, int base = 10);
+
+std::vector<std::string_view> split_words(std::string_view text);
+std::vector<std::string_view> split_lines(std::string_view text);
+
+// The names in a folder, sorted; at most `count_max`. Empty when there is none.
+std::vector<std::string> names_in(const std::filesystem::path& folder, size_t count_max = 1'024);
+
+// The names in /proc that are processes.
+std::vector<int64_t> process_ids(const std::filesystem::path& proc);
+
+// The target of a symbolic link.
+std::optional<std::string> link_target(const std::filesystem::path& path);
+
+}  // namespace shoal::client
