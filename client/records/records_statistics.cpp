@@ -240,7 +240,7 @@ Result<std::vector<StatisticsRow>> Records::statistics(Millis from, Millis to, M
     SHOAL_TRY_ASSIGN(some, query.row());
     if (!some || query.is_null(0)) return std::vector<StatisticsRow>();
     from = std::max(from, Millis{query.integer(0)});
-    to = std::min(to, Millis{query.integer(1) + 2 * kDay.count});
+    to = std::min(to, Millis{query.integer(1) + 25 * 3'600'000});
   }
   if (from >= to) return std::vector<StatisticsRow>();
 

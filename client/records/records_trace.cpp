@@ -141,6 +141,7 @@ Result<std::vector<TraceSpan>> Records::trace(Millis from, Millis to, size_t cou
     if (!query.is_null(7)) span.verdict.changes_at = Millis{query.integer(7)};
     spans.push_back(std::move(span));
   }
+  std::ranges::reverse(spans);  // Those of the same moment in the order in which they came.
   std::ranges::stable_sort(spans, {}, &TraceSpan::start);
   return spans;
 }

@@ -2,6 +2,7 @@
 
 #include <sqlite3.h>
 
+#include <csignal>
 #include <cstring>
 
 namespace shoal::test {
@@ -9,6 +10,7 @@ namespace {
 
 int writes = 0;
 int allowed = -1;
+int left_to_live = -1;
 sqlite3_vfs* real = nullptr;
 sqlite3_vfs layer;
 sqlite3_io_methods methods;
@@ -22,6 +24,7 @@ sqlite3_file* inner(sqlite3_file* file) { return reinterpret_cast<File*>(file)->
 
 bool fails() {
   ++writes;
+  if (left_to_live >= 0 && left_to_live-- == 0) std::raise(SIGKILL);
   return allowed >= 0 && allowed-- <= 0 && (allowed = 0, true);
 }
 
@@ -101,5 +104,7 @@ void fail_writes_after(int count) {
   writes = 0;
 }
 int writes_so_far() { return writes; }
+
+void die_at_write(int count) { left_to_live = count; }
 
 }  // namespace shoal::test

@@ -10,5 +10,7 @@ const char* faulty_vfs();
 // fails.
 void fail_writes_after(int count);
 int writes_so_far();
+// Kills this process at the write or sync after `count` more; -1: none does.
+void die_at_write(int count);
 
 }  // namespace shoal::test
