@@ -15,8 +15,8 @@ class MemorySensor final : public Sensor {
   std::string_view name() const override { return "memory"; }
 
   std::optional<SensorAnswer> read(const SensorRequest&) override {
-    const std::optional<std::string> text = read_small_file(proc_ / "meminfo");
-    for (const std::string_view line : split_lines(text.value_or(""))) {
+    const std::string text = read_small_file(proc_ / "meminfo").value_or("");
+    for (const std::string_view line : split_lines(text)) {
       const auto words = split_words(line);
       if (words.size() < 2 || words[0] != "MemAvailable:") continue;
       const auto kibibytes = parse_number(words[1]);

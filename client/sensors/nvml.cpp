@@ -12,8 +12,10 @@
 namespace shoal::client {
 namespace {
 
-constexpr Millis kLoadEach{30'000};    // How often a library that is not there is looked for.
-constexpr Millis kReopenEach{30'000};  // How often late cards are looked for.
+constexpr Millis kLoadEach{30'000};     // How often a library that is not there is looked for.
+constexpr Millis kReopenEach{10'000};   // How often late cards are looked for.
+constexpr int64_t kFirstRetry = 2'000;  // After a failed start; twice as long each time.
+constexpr int64_t kLastRetry = 60'000;
 constexpr unsigned kCardsMax = 64;
 
 // The library's interface, as far as we use it. Its numbers never change; its structures carry a
@@ -119,7 +121,7 @@ struct Nvml::Card {
   GpuReading known;  // What does not change.
 };
 
-Nvml::Nvml() = default;
+Nvml::Nvml() : retry_after_(kFirstRetry) {}
 
 Nvml::~Nvml() { close(); }
 
@@ -142,12 +144,21 @@ Result<void> Nvml::open(const SensorRequest& request, int present) {
     }
   }
   // The library counts cards when it starts: one that comes late is seen by starting it anew.
-  const bool late = opened_at_ && now - *opened_at_ >= kReopenEach &&
-                    (cards_.empty() || static_cast<int>(cards_.size()) < present);
-  if (running_ && !late && !(request.thorough && cards_.empty())) return {};
+  const bool may_be_late = cards_.empty() || static_cast<int>(cards_.size()) < present;
+  const bool time_to_look = request.thorough || (opened_at_ && now - *opened_at_ >= kReopenEach);
+  if (running_ && !(may_be_late && time_to_look)) return {};
+  if (start_failed_ && now < retry_at_ && !request.thorough) return *start_failed_;
   close();
   opened_at_ = now;
-  if (const Status status = library_->init(); status != kOk) return library_->failed(status);
+  // A start without a driver makes the system look for one: so not too often.
+  if (const Status status = library_->init(); status != kOk) {
+    start_failed_ = library_->failed(status);
+    retry_at_ = now + Millis{retry_after_};
+    retry_after_ = std::min(retry_after_ * 2, kLastRetry);
+    return *start_failed_;
+  }
+  start_failed_.reset();
+  retry_after_ = kFirstRetry;
   running_ = true;
   unsigned count = 0;
   if (const Status status = library_->count(&count); status != kOk) {

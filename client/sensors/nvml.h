@@ -38,6 +38,9 @@ class Nvml {
   std::vector<Card> cards_;
   bool running_ = false;
   std::optional<Millis> tried_at_, opened_at_;
+  std::optional<Error> start_failed_;
+  Millis retry_at_{0};
+  int64_t retry_after_;  // Milliseconds.
 };
 
 }  // namespace shoal::client
