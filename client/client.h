@@ -1,6 +1,5 @@
 #pragma once
-// The door to the client: what its command line can do. Each prints its answer, as tables for
-// people or as JSON for scripts.
+// The door to the client: the daemon, and the command line that speaks to it.
 
 #include <filesystem>
 #include <optional>
@@ -11,6 +10,7 @@
 
 namespace shoal::client {
 
+// What every command knows, however it was asked for.
 struct CommandOptions {
   std::optional<std::filesystem::path>
       data;  // All folders below this one; none: the user's own (XDG).
@@ -19,15 +19,14 @@ struct CommandOptions {
   std::optional<int> threads;        // Instead of the settings'.
   // How `run` works until the owner chooses otherwise: "rules", "always" or "paused".
   std::string mode = "rules";
+  std::string remote;  // Which other machine's client to ask; empty: this one's.
 };
 
 // Serves until SIGTERM, SIGINT, or a user interface ends it.
 Result<void> run_client(const CommandOptions& options);
 
-Result<void> attach_client(const CommandOptions& options, const std::string& url);
-Result<void> detach_client(const CommandOptions& options, const std::string& url);  // Empty: all.
-Result<void> show_devices(const CommandOptions& options);
-Result<void> run_benchmark(const CommandOptions& options);
-Result<void> show_status(const CommandOptions& options);
+// Reads the arguments, does what they ask, prints the answer as text, CSV or JSON. What main()
+// returns.
+int run_command_line(int argc, const char* const* argv);
 
 }  // namespace shoal::client
