@@ -9,6 +9,7 @@ namespace shoal::client {
 namespace {
 
 constexpr Millis kEach{3'000};
+constexpr Millis kEachOfNothing{30'000};
 constexpr int kInputsMax = 64;
 
 bool is_processor(const std::string& monitor) {
@@ -42,6 +43,7 @@ class CpuSensor final : public Sensor {
          {}}};
     if (answer.backend.empty()) {
       answer.known = false;
+      answer.next = kEachOfNothing;
       answer.problem = "the system shows neither temperature nor energy of the processor";
     }
     return answer;

@@ -11,6 +11,7 @@ namespace shoal::client {
 namespace {
 
 constexpr Millis kEach{3'000};
+constexpr Millis kEachOfNothing{10'000};
 constexpr Millis kRetryEach{2'000};  // After a failure of a driver.
 constexpr size_t kCardsMax = 64;
 constexpr Millis kLookEach{30'000};
@@ -101,6 +102,7 @@ class GpuSensor final : public Sensor {
     }
     backends.push_back({"sysfs", true, "", {}});
 
+    if (gpus.empty() && answer.problem.empty()) answer.next = kEachOfNothing;
     nlohmann::json list = nlohmann::json::array();
     for (const GpuReading& gpu : gpus) {
       if (list.size() < kCardsMax) list.push_back(as_json(gpu));

@@ -15,7 +15,8 @@ constexpr Millis kEach{1'000};
 constexpr Millis kEachFarBelow{2'000};  // While the owner is here and could not be away soon.
 constexpr Millis kProbeEach{30'000};    // How often those that are not used are asked too.
 constexpr Millis kShunFor{10'000};      // After it let us wait in vain.
-constexpr Millis kSessionsEach{5'000};
+constexpr Millis kSessionsEach{10'000};
+constexpr Millis kTerminalsEach{5'000};  // The kernel notes the time of typing no finer.
 constexpr size_t kSessionsMax = 16;
 constexpr std::string_view kTerminals = "terminals";
 
@@ -92,11 +93,12 @@ class IdleSensor final : public Sensor {
       // Somebody who types from afar uses this computer as well.
       Candidate& terminals = candidates_.back();
       if (&terminals != chosen_) {
-        const Result<Millis> typed = probe && terminals.state.idle
-                                         ? Result<Millis>(*terminals.state.idle)
-                                         : ask(terminals, request);
-        if (typed.ok() && typed.value() < least) {
-          least = typed.value();
+        if (probe || !typed_at_ || now - *typed_at_ >= kTerminalsEach) {
+          if (!probe) (void)ask(terminals, request);
+          typed_at_ = now;
+        }
+        if (terminals.state.idle && *terminals.state.idle + (now - *typed_at_) < least) {
+          least = *terminals.state.idle + (now - *typed_at_);
           answer.backend = kTerminals;
         }
       }
@@ -223,7 +225,7 @@ class IdleSensor final : public Sensor {
   std::vector<Candidate> candidates_;  // In the order of "auto"; filled once.
   Candidate* chosen_ = nullptr;        // Null: none can be used.
   std::string source_;
-  std::optional<Millis> probed_at_, sessions_at_;
+  std::optional<Millis> probed_at_, sessions_at_, typed_at_;
   Sessions sessions_;
 };
 

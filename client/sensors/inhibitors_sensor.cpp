@@ -9,7 +9,7 @@
 namespace shoal::client {
 namespace {
 
-constexpr Millis kEach{3'000};
+constexpr Millis kEach{5'000};
 constexpr size_t kInhibitorsMax = 64;
 constexpr uint32_t kGnomeIdle = 8;  // What GNOME calls "do not count the session as idle".
 

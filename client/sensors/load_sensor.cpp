@@ -9,7 +9,7 @@
 namespace shoal::client {
 namespace {
 
-constexpr Millis kEach{3'000};
+constexpr Millis kEach{5'000};
 constexpr Millis kFirstSpan{1'000};
 constexpr size_t kTreeMax = 4'096;
 constexpr size_t kThreadsLookedAt = 16;

@@ -7,7 +7,7 @@
 namespace shoal::client {
 namespace {
 
-constexpr Millis kEach{5'000};
+constexpr Millis kEach{10'000};
 constexpr size_t kRoutesBytesMax = 1 << 20;
 constexpr int64_t kRouteUp = 0x1;
 constexpr int64_t kRouteReject = 0x200;

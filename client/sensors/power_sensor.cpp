@@ -8,6 +8,7 @@ namespace shoal::client {
 namespace {
 
 constexpr Millis kEach{5'000};
+constexpr Millis kDetailsEach{15'000};
 constexpr int64_t kBatteryKind = 2;  // UPower's Type.
 
 const BusPlace kUPower = {"org.freedesktop.UPower", "/org/freedesktop/UPower",
@@ -85,26 +86,37 @@ class PowerSensor final : public Sensor {
     if (said) {
       answer.backend = "upower";
       supply.on_battery = *said;
-      const auto device = bus_.properties(request, kDisplayDevice);
-      if (device.ok() && find_property(device.value(), "IsPresent", as_flag).value_or(false) &&
-          find_property(device.value(), "Type", as_number).value_or(0) == kBatteryKind) {
-        const auto percent = find_property(device.value(), "Percentage", as_real);
-        if (percent && *percent >= 0 && *percent <= 100) supply.percent = percent;
-      }
+      supply.percent = percent_;
     } else {
       answer.backend = "sysfs";
       supply = read_supplies(sys_);
     }
+    // Charge and profile change slowly, the line at once.
+    const Millis now = request.clock.now_monotonic();
+    if (!details_at_ || now - *details_at_ >= kDetailsEach || request.thorough || !profile_) {
+      details_at_ = now;
+      if (said) supply.percent = percent_ = read_percent(request);
+      profile_ = read_profile(request, profile_problem_);
+    }
     answer.values["on_battery"] = supply.on_battery;
     if (supply.percent) answer.values["battery_percent"] = *supply.percent;
-    if (const auto profile = read_profile(request, answer.problem)) {
-      answer.values["power_profile"] = *profile;
-    }
+    if (profile_) answer.values["power_profile"] = *profile_;
+    if (!profile_) answer.problem = profile_problem_;
     answer.backends = std::move(backends);
     return answer;
   }
 
  private:
+  std::optional<double> read_percent(const SensorRequest& request) {
+    const auto device = bus_.properties(request, kDisplayDevice);
+    if (!device.ok() || !find_property(device.value(), "IsPresent", as_flag).value_or(false) ||
+        find_property(device.value(), "Type", as_number).value_or(0) != kBatteryKind) {
+      return {};
+    }
+    const auto percent = find_property(device.value(), "Percentage", as_real);
+    return percent && *percent >= 0 && *percent <= 100 ? percent : std::nullopt;
+  }
+
   // "none" where nothing offers profiles; none when that cannot be known.
   std::optional<std::string> read_profile(const SensorRequest& request, std::string& problem) {
     if (!bus_.exists()) return "none";
@@ -124,6 +136,10 @@ class PowerSensor final : public Sensor {
   }
 
   std::filesystem::path sys_;
+  std::optional<Millis> details_at_;
+  std::optional<double> percent_;
+  std::optional<std::string> profile_;
+  std::string profile_problem_;
   Bus bus_{Bus::Which::kSystem};
 };
 

@@ -7,7 +7,7 @@
 namespace shoal::client {
 namespace {
 
-constexpr Millis kEach{5'000};
+constexpr Millis kEach{10'000};  // With many programs this is the dearest question of all.
 constexpr std::string_view kDeleted = " (deleted)";  // How the kernel marks a replaced file.
 
 class ProgramsSensor final : public Sensor {

@@ -13,6 +13,7 @@ namespace shoal::client {
 namespace {
 
 constexpr Millis kHangRepeat{2'000};  // How often a hang is reported anew.
+constexpr Millis kWholeSecond{1'000};
 constexpr size_t kTextBytesMax = 1'000;
 
 OwnedFd make_event() {
@@ -167,7 +168,9 @@ void SensorThreads::run(Run& run) {
       if (answer) put_line(run, *answer);
     }
     if (answer) rest = answer->next;
+    // On whole seconds, so that all wake together and the processor rests in between.
     due = now + rest;
+    if (rest >= kWholeSecond) due = Millis{due.count / kWholeSecond.count * kWholeSecond.count};
 
     const SensorWake wake = run.sensor->wake();
     const int64_t left = std::max<int64_t>(0, due.count - clock_.now_monotonic().count);
