@@ -48,6 +48,18 @@ struct StageShape {
   int64_t vocabulary = 0;  // When it ends with logits, else 0.
 };
 
+// How a step is cut up so that the device can rest in it. The results stay the same, to the bit.
+class Pace {
+ public:
+  virtual ~Pace() = default;
+  virtual int64_t rows_max() const = 0;  // A step runs in pieces of so many rows; 0: as it comes.
+  virtual bool fine()
+      const = 0;  // Rest within pieces too: between ops, or what a GPU takes at once.
+  // Called where the step may rest, with nothing running on the device. May wait. An error ends the
+  // step with it.
+  virtual Result<void> rest() = 0;
+};
+
 // Owned and called by one thread, which also owns the device.
 class Stage {
  public:
@@ -67,8 +79,9 @@ class Stage {
   // beyond the options, positions beyond the context, tokens beyond the vocabulary, non-finite
   // input. A failed step leaves the caches of its rows undefined and all else as it was. Writing a
   // position again replaces it, so going back needs no call.
-  virtual Result<std::vector<float>> step(const StepInput& input,
-                                          const FragmentTap* tap = nullptr) = 0;
+  // REQUIRES: only one of `tap` and `pace` is given.
+  virtual Result<std::vector<float>> step(const StepInput& input, const FragmentTap* tap = nullptr,
+                                          Pace* pace = nullptr) = 0;
 };
 
 // Compares every op's samples on `device` with the CPU reference, bit by bit. Names the first that

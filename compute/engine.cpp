@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <limits>
+#include <numeric>
 #include <tuple>
 
 #include "base/check.h"
@@ -118,7 +119,8 @@ class DeviceStage final : public Stage {
 
   const StageShape& shape() const override { return shape_; }
   int64_t device_bytes() const override { return device_bytes_; }
-  Result<std::vector<float>> step(const StepInput& input, const FragmentTap* tap) override;
+  Result<std::vector<float>> step(const StepInput& input, const FragmentTap* tap,
+                                  Pace* pace) override;
 
  private:
   Dims dims(int64_t rows, int64_t outputs) const {
@@ -134,6 +136,12 @@ class DeviceStage final : public Stage {
   Result<void> upload_input(const StepInput& input);
   void make_calls(size_t first_fragment, size_t last_fragment, const Dims& dims);
   Result<std::vector<float>> download(Buffer& buffer, int64_t count);
+  Result<void> run_calls(const Dims& dims, Pace* pace);
+  Result<std::vector<float>> run_piece(const StepInput& input, const FragmentTap* tap, Pace* pace);
+  Result<std::vector<float>> run_in_pieces(const StepInput& input, size_t rows_max, Pace& pace);
+  size_t output_width() const {
+    return static_cast<size_t>(graphs_.back().values[graphs_.back().output].shape[1]);
+  }
 
   Device& device_;
   StageOptions options_;
@@ -386,29 +394,112 @@ Result<std::vector<float>> DeviceStage::download(Buffer& buffer, int64_t count) 
   return values;
 }
 
-Result<std::vector<float>> DeviceStage::step(const StepInput& input, const FragmentTap* tap) {
-  SHOAL_TRY(check_input(input));
+// All fragments. A CPU may rest after each op; a GPU takes a fragment at once, as each submission
+// has its price.
+Result<void> DeviceStage::run_calls(const Dims& dims, Pace* pace) {
+  if (pace == nullptr || !pace->fine()) {
+    make_calls(0, graphs_.size() - 1, dims);
+    return device_.run(calls_);
+  }
+  const bool by_op = device_.info().plane == "cpu";
+  for (size_t f = 0; f < graphs_.size(); ++f) {
+    make_calls(f, f, dims);
+    const std::span<const OpCall> calls = calls_;
+    const size_t at_once = by_op ? 1 : std::max<size_t>(calls.size(), 1);
+    for (size_t i = 0; i < calls.size(); i += at_once) {
+      if (f != 0 || i != 0) SHOAL_TRY(pace->rest());
+      SHOAL_TRY(device_.run(calls.subspan(i, at_once)));
+    }
+  }
+  return {};
+}
+
+Result<std::vector<float>> DeviceStage::run_piece(const StepInput& input, const FragmentTap* tap,
+                                                  Pace* pace) {
   SHOAL_TRY(upload_input(input));
   const Dims step_dims =
       dims(static_cast<int64_t>(input.rows.size()), static_cast<int64_t>(input.output_rows.size()));
-  const size_t fragments = graphs_.size();
-  const auto width_of = [&](size_t f) { return graphs_[f].values[graphs_[f].output].shape[1]; };
   if (tap == nullptr) {
-    make_calls(0, fragments - 1, step_dims);
-    SHOAL_TRY(device_.run(calls_));
+    SHOAL_TRY(run_calls(step_dims, pace));
   } else {
     // Slots are used again by later fragments, so that each output is taken before they run.
-    for (size_t f = 0; f < fragments; ++f) {
+    for (size_t f = 0; f < graphs_.size(); ++f) {
       make_calls(f, f, step_dims);
       if (Result<void> ran = device_.run(calls_); !ran.ok())
         return with_context(ran.error(), fragment_label(f));
-      if (shape_.ends_with_logits && f + 1 == fragments) continue;
-      SHOAL_TRY_ASSIGN(output, download(*outputs_[f], step_dims.rows * width_of(f)));
+      if (shape_.ends_with_logits && f + 1 == graphs_.size()) continue;
+      const int64_t width = graphs_[f].values[graphs_[f].output].shape[1];
+      SHOAL_TRY_ASSIGN(output, download(*outputs_[f], step_dims.rows * width));
       (*tap)(f, output);
     }
   }
   const int64_t rows = shape_.ends_with_logits ? step_dims.outputs : step_dims.rows;
-  SHOAL_TRY_ASSIGN(output, download(*outputs_.back(), rows * width_of(fragments - 1)));
+  return download(*outputs_.back(), rows * static_cast<int64_t>(output_width()));
+}
+
+// In the order of positions, as a row looks back on those before it; the outputs are put where the
+// step wants them.
+Result<std::vector<float>> DeviceStage::run_in_pieces(const StepInput& input, size_t rows_max,
+                                                      Pace& pace) {
+  std::vector<uint32_t> order(input.rows.size());
+  std::iota(order.begin(), order.end(), 0u);
+  std::ranges::sort(order, {}, [&](uint32_t row) {
+    return std::pair(input.rows[row].sequence, input.rows[row].position);
+  });
+  // Where the output of a row belongs; -1: it has none.
+  std::vector<int64_t> place(input.rows.size(), -1);
+  if (shape_.ends_with_logits) {
+    for (size_t i = 0; i < input.output_rows.size(); ++i) {
+      place[input.output_rows[i]] = static_cast<int64_t>(i);
+    }
+  } else {
+    std::iota(place.begin(), place.end(), int64_t{0});
+  }
+  const size_t outputs = shape_.ends_with_logits ? input.output_rows.size() : input.rows.size();
+  const size_t width = output_width();
+  std::vector<float> all(outputs * width);
+
+  const auto width_in = static_cast<size_t>(shape_.width);
+  for (size_t first = 0; first < order.size(); first += rows_max) {
+    if (first != 0) SHOAL_TRY(pace.rest());
+    const std::span<const uint32_t> piece =
+        std::span(order).subspan(first, std::min(rows_max, order.size() - first));
+    std::vector<RowInfo> rows;
+    std::vector<int32_t> tokens;
+    std::vector<float> hidden;
+    std::vector<uint32_t> output_rows;
+    std::vector<int64_t> places;
+    for (const uint32_t row : piece) {
+      if (place[row] >= 0) {
+        if (shape_.ends_with_logits) output_rows.push_back(static_cast<uint32_t>(rows.size()));
+        places.push_back(place[row]);
+      }
+      rows.push_back(input.rows[row]);
+      if (shape_.begins_with_tokens) {
+        tokens.push_back(input.tokens[row]);
+      } else {
+        const std::span<const float> values = input.hidden.subspan(row * width_in, width_in);
+        hidden.insert(hidden.end(), values.begin(), values.end());
+      }
+    }
+    SHOAL_TRY_ASSIGN(output, run_piece({rows, tokens, hidden, output_rows}, nullptr, &pace));
+    for (size_t i = 0; i < places.size(); ++i) {
+      std::copy_n(output.begin() + static_cast<int64_t>(i * width), width,
+                  all.begin() + places[i] * static_cast<int64_t>(width));
+    }
+  }
+  return all;
+}
+
+Result<std::vector<float>> DeviceStage::step(const StepInput& input, const FragmentTap* tap,
+                                             Pace* pace) {
+  SHOAL_CHECK(tap == nullptr || pace == nullptr);
+  SHOAL_TRY(check_input(input));
+  const auto rows_max = static_cast<size_t>(pace == nullptr ? 0 : pace->rows_max());
+  Result<std::vector<float>> output = rows_max == 0 || input.rows.size() <= rows_max
+                                          ? run_piece(input, tap, pace)
+                                          : run_in_pieces(input, rows_max, *pace);
+  if (!output.ok()) return output;
   for (const RowInfo& row : input.rows) {
     lengths_[row.sequence] = std::max<int64_t>(lengths_[row.sequence], int64_t{row.position} + 1);
   }

@@ -17,6 +17,7 @@
 #include "base/secrets.h"
 #include "compute/compute.h"
 #include "compute/shards/shard.h"
+#include "compute/worker/pacer.h"
 #include "compute/worker/step_input.h"
 #include "schema/limits.h"
 #include "schema/task.h"
@@ -27,6 +28,13 @@ namespace shoal::worker {
 namespace {
 
 using StageNumber = uint64_t;
+
+// The time of one op is less than a Clock's millisecond.
+int64_t now_micros() {
+  return std::chrono::duration_cast<std::chrono::microseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
 
 // What only the compute thread touches.
 struct Room {
@@ -55,6 +63,9 @@ class ComputeThread {
   }
 
   // Runs it whether or not anybody waits.
+  // Steps rest by it, on that thread.
+  Pacer& pacer() { return pacer_; }
+
   void post(kj::Function<void(Room&)> job) {
     {
       const std::lock_guard lock(mutex_);
@@ -88,7 +99,9 @@ class ComputeThread {
     }
   }
 
-  // The queue is the only thing that both threads touch.
+  Pacer pacer_{now_micros};
+
+  // The queue is what both threads touch, with the pacer.
   std::mutex mutex_;
   std::condition_variable arrived_;
   std::deque<kj::Function<void(Room&)>> jobs_;  // GUARDED_BY(mutex_)
@@ -123,11 +136,13 @@ struct StepResult {
   uint64_t micros = 0;
 };
 
-Result<StepResult> run_step(compute::Stage& stage, const StepRequest& request) {
-  const auto start = std::chrono::steady_clock::now();
+Result<StepResult> run_step(compute::Stage& stage, const StepRequest& request, Pacer& pacer,
+                            Pacer::StepNumber step) {
+  SHOAL_TRY(pacer.begin(step));
+  const auto ended = kj::defer([&pacer] { pacer.end(); });
   StepResult result;
   const compute::StepInput input{request.rows, request.tokens, request.hidden, request.output_rows};
-  SHOAL_TRY_ASSIGN(output, stage.step(input));
+  SHOAL_TRY_ASSIGN(output, stage.step(input, nullptr, &pacer));
   if (stage.shape().ends_with_logits) {
     const auto vocabulary = static_cast<size_t>(stage.shape().vocabulary);
     for (size_t i = 0; i < request.draws.size(); ++i) {
@@ -139,9 +154,8 @@ Result<StepResult> run_step(compute::Stage& stage, const StepRequest& request) {
   } else {
     result.hidden = std::move(output);
   }
-  result.micros = static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(
-                                            std::chrono::steady_clock::now() - start)
-                                            .count());
+  pacer.end();
+  result.micros = pacer.micros();
   return result;
 }
 
@@ -160,10 +174,15 @@ class StageServer final : public rpc::Stage::Server {
     StepRequest request =
         or_throw(read_step(context.getParams().getInput(), stage_.shape, options_));
     context.releaseParams();
+    Pacer& pacer = compute_.pacer();
+    const Pacer::StepNumber step = pacer.expect_step();
     return compute_
-        .run<StepResult>([number = number_, request = std::move(request)](Room& room) {
-          return run_step(*room.stages.at(number), request);
-        })
+        .run<StepResult>(
+            [number = number_, request = std::move(request), &pacer, step](Room& room) {
+              return run_step(*room.stages.at(number), request, pacer, step);
+            })
+        // However it ends: a step that is dropped in the middle of a rest is over.
+        .attach(kj::defer([&pacer, step] { pacer.drop_step(step); }))
         .then([this, context](Result<StepResult> result) mutable {
           answer(or_throw(std::move(result)), context);
         });
@@ -351,6 +370,18 @@ class WorkerServer final : public rpc::Worker::Server {
   }
 
   kj::Promise<void> ping(PingContext) override { return kj::READY_NOW; }
+
+  kj::Promise<void> setPace(SetPaceContext context) override {
+    const auto params = context.getParams();
+    if (params.getDutyPercent() < 1 || params.getDutyPercent() > 100) {
+      rpc::throw_error(
+          {ErrorCode::kInvalid,
+           "dutyPercent is " + std::to_string(params.getDutyPercent()) + ", not within 1 to 100"});
+    }
+    rpc::require_at_most(params.getRowsMax(), limits::kRowsMax, "rowsMax");
+    compute_.pacer().set(params.getDutyPercent(), params.getRowsMax());
+    return kj::READY_NOW;
+  }
 
  private:
   // The device first, because drivers need more than a worker may have afterwards; then the

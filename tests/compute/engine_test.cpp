@@ -131,6 +131,8 @@ class EngineTest : public QObject {
   void taps_see_every_fragment();
   void only_wanted_logits_are_computed();
   void going_back_replaces_what_was_written();
+  void no_pace_changes_a_bit();
+  void a_pace_that_gives_up_ends_the_step();
   void a_stage_refuses_bad_steps();
   void a_stage_refuses_bad_fragments();
   void a_stage_larger_than_any_number_is_refused();
@@ -277,6 +279,80 @@ void EngineTest::going_back_replaces_what_was_written() {
   chain.run(5, 9);  // Another text, to the end.
   const Run again = chain.run(3, 9);
   QVERIFY(same_bits(again.logits, undisturbed.logits));
+}
+
+namespace {
+
+struct CountingPace final : Pace {
+  int64_t rows = 0;
+  bool between_ops = false;
+  int rests = 0;
+  int rests_max = INT32_MAX;
+
+  int64_t rows_max() const override { return rows; }
+  bool fine() const override { return between_ops; }
+  Result<void> rest() override {
+    if (++rests > rests_max) return Error{ErrorCode::kTimeout, "given up"};
+    return {};
+  }
+};
+
+}  // namespace
+
+// Method: the step as it comes, and in pieces of each size with and without rests in them, on every
+// device; its rows in an order in which some come before those that they look back on.
+void EngineTest::no_pace_changes_a_bit() {
+  const SampleModel model = make_sample_model({});
+  const std::vector<RowInfo> rows = {{0, 4}, {1, 1}, {0, 0}, {0, 3}, {1, 0}, {0, 1}, {0, 2}};
+  const std::vector<int32_t> tokens = {9, 8, 7, 6, 5, 4, 3};
+  const std::vector<uint32_t> wanted = {0, 3, 4};
+  std::vector<float> expected;
+  for (const DeviceInfo& info : list_devices()) {
+    auto device = open_device(info.id, 2);
+    QVERIFY(device.ok());
+    for (const bool fine : {false, true}) {
+      for (const int64_t piece : {0, 1, 2, 3, 6, 7, 100}) {
+        auto stage = Stage::open(*device.value(), model.fragments,
+                                 {.context = 16, .sequences = 2, .rows_max = 8});
+        QVERIFY(stage.ok());
+        CountingPace pace;
+        pace.rows = piece;
+        pace.between_ops = fine;
+        const auto logits = stage.value()->step(
+            {.rows = rows, .tokens = tokens, .output_rows = wanted}, nullptr, &pace);
+        QVERIFY2(logits.ok(), info.id.c_str());
+        if (expected.empty()) expected = logits.value();
+        QVERIFY(same_bits(logits.value(), expected));
+        const int pieces = piece == 0 ? 1 : static_cast<int>((7 + piece - 1) / piece);
+        if (fine) {
+          QVERIFY(pace.rests >= pieces * (static_cast<int>(model.fragments.size()) - 1));
+        } else {
+          QCOMPARE(pace.rests, pieces - 1);
+        }
+      }
+    }
+  }
+}
+
+void EngineTest::a_pace_that_gives_up_ends_the_step() {
+  const SampleModel model = make_sample_model({});
+  auto device = open_cpu(1);
+  auto stage =
+      Stage::open(*device, model.fragments, {.context = 16, .sequences = 1, .rows_max = 8}).value();
+  const std::vector<RowInfo> rows = {{0, 0}, {0, 1}, {0, 2}};
+  const std::vector<int32_t> tokens = {1, 2, 3};
+  CountingPace pace;
+  pace.rows = 1;
+  pace.rests_max = 1;
+  const auto ended = stage->step({.rows = rows, .tokens = tokens}, nullptr, &pace);
+  QVERIFY(!ended.ok());
+  QCOMPARE(ended.error().code, ErrorCode::kTimeout);
+  QCOMPARE(pace.rests, 2);
+  // All else is as it was: position 1 still comes before position 0 was written.
+  const std::vector<RowInfo> second = {{0, 1}};
+  const std::vector<int32_t> one = {2};
+  QCOMPARE(stage->step({.rows = second, .tokens = one}).error().code, ErrorCode::kInvalid);
+  QVERIFY(stage->step({.rows = rows, .tokens = tokens}).ok());
 }
 
 void EngineTest::a_stage_refuses_bad_steps() {

@@ -457,6 +457,129 @@ class WorkerTest : public QObject {
     QVERIFY(error_in(hidden_step(back, hidden, 2).send()).message.empty());  // And it still works.
   }
 
+  void set_pace(Worker& worker, uint32_t duty_percent, uint32_t rows_max) {
+    auto request = worker.client.setPaceRequest();
+    request.setDutyPercent(duty_percent);
+    request.setRowsMax(rows_max);
+    request.send().wait(io_.waitScope);
+  }
+
+  // Method: the digest of all outputs of steps of eight rows, at each pace.
+  void its_pace_changes_no_bit() {
+    auto device = compute::open_device("cpu", 1).value();
+    auto here = open_here(*device, 0, 4);
+    const auto expected =
+        here->step({std::vector<compute::RowInfo>{
+                        {0, 0}, {0, 1}, {0, 2}, {0, 3}, {1, 0}, {1, 1}, {0, 4}, {1, 2}},
+                    std::vector<int32_t>{3, 1, 4, 1, 5, 9, 2, 6},
+                    {},
+                    {}})
+            .value();
+    const Digest digest = digest_of(std::as_bytes(std::span(expected)));
+    for (const auto& [duty, rows] : std::vector<std::pair<uint32_t, uint32_t>>{
+             {100, 0}, {100, 1}, {100, 3}, {60, 0}, {60, 1}, {99, 5}, {60, limits::kRowsMax}}) {
+      Worker worker = start();
+      rpc::Stage::Client stage = open(worker, 0, 4);
+      set_pace(worker, duty, rows);
+      // The same rows in another order, in which a row comes before one that it looks back on.
+      const std::vector<uint32_t> order = {6, 7, 0, 5, 1, 4, 3, 2};
+      const std::vector<std::array<uint32_t, 3>> rows_of = {
+          {0, 0, 3}, {0, 1, 1}, {0, 2, 4}, {0, 3, 1}, {1, 0, 5}, {1, 1, 9}, {0, 4, 2}, {1, 2, 6}};
+      StepRequest request = stage.stepRequest();
+      auto input = request.initInput();
+      auto sequences = input.initSequences(8);
+      auto positions = input.initPositions(8);
+      auto tokens = input.initTokens(8);
+      for (uint32_t i = 0; i < 8; ++i) {
+        sequences.set(i, rows_of[order[i]][0]);
+        positions.set(i, rows_of[order[i]][1]);
+        tokens.set(i, static_cast<int32_t>(rows_of[order[i]][2]));
+      }
+      const auto answer = request.send().wait(io_.waitScope);
+      const std::vector<float> shuffled = hidden_of(answer.getOutput());
+      QCOMPARE(shuffled.size(), expected.size());
+      std::vector<float> ordered(shuffled.size());
+      const size_t width = shuffled.size() / 8;
+      for (size_t i = 0; i < 8; ++i) {
+        std::copy_n(shuffled.begin() + static_cast<ptrdiff_t>(i * width), width,
+                    ordered.begin() + static_cast<ptrdiff_t>(order[i] * width));
+      }
+      QVERIFY(digest_of(std::as_bytes(std::span(ordered))) == digest);
+      // And the caches that it left are the same.
+      const auto next = token_step(stage, {7}, 5).send().wait(io_.waitScope);
+      auto again = open_here(*device, 0, 4);
+      (void)again->step({std::vector<compute::RowInfo>{{0, 0}, {0, 1}, {0, 2}, {0, 3}, {0, 4}},
+                         std::vector<int32_t>{3, 1, 4, 1, 2},
+                         {},
+                         {}});
+      const auto next_here =
+          again->step({std::vector<compute::RowInfo>{{0, 5}}, std::vector<int32_t>{7}, {}, {}});
+      QCOMPARE(bits(hidden_of(next.getOutput())), bits(next_here.value()));
+    }
+  }
+
+  void its_pace_changes_no_drawn_token() {
+    Worker worker = start();
+    rpc::Stage::Client stage = open(worker, 0, 5);
+    const auto draw = [&] {
+      StepRequest request = token_step(stage, {7, 8, 9, 10, 11, 12, 13}, 0);
+      auto draws = request.getInput().initDraws(3);
+      draws[0].setRow(1);
+      draws[1].setRow(2);
+      draws[2].setRow(6);
+      std::vector<int32_t> tokens;
+      const auto answer = request.send().wait(io_.waitScope);
+      for (const int32_t token : answer.getOutput().getTokens()) tokens.push_back(token);
+      return tokens;
+    };
+    const std::vector<int32_t> expected = draw();
+    QCOMPARE(expected.size(), size_t(3));
+    for (const uint32_t rows : {1u, 2u, 3u, 6u, 7u}) {
+      set_pace(worker, 70, rows);
+      QCOMPARE(draw(), expected);
+    }
+  }
+
+  void refuses_a_pace_out_of_bounds() {
+    Worker worker = start();
+    const auto error = [&](uint32_t duty_percent, uint32_t rows_max) {
+      auto request = worker.client.setPaceRequest();
+      request.setDutyPercent(duty_percent);
+      request.setRowsMax(rows_max);
+      return error_in(request.send());
+    };
+    QCOMPARE(error(1, 0).message, std::string());
+    QCOMPARE(error(100, limits::kRowsMax).message, std::string());
+    for (const uint32_t duty : {0u, 101u, UINT32_MAX}) {
+      QCOMPARE(error(duty, 0).code, ErrorCode::kInvalid);
+      QVERIFY(error(duty, 0).message.find("dutyPercent") != std::string::npos);
+    }
+    QCOMPARE(error(50, limits::kRowsMax + 1).code, ErrorCode::kInvalid);
+  }
+
+  // Method: at one percent, what eight steps owe would take a hundred times as long as they.
+  void ends_in_the_middle_of_a_rest() {
+    Worker worker = start();
+    rpc::Stage::Client stage = open(worker, 0, 5);
+    set_pace(worker, 1, 1);
+    std::vector<kj::Promise<void>> steps;
+    for (uint32_t i = 0; i < 3; ++i) {
+      steps.push_back(token_step(stage, {1, 2, 3, 4, 5, 6, 7, 8}, 8 * i).send().ignoreResult());
+    }
+    worker.client.pingRequest().send().wait(io_.waitScope);  // They have arrived.
+    // Dropped steps leave the device at once to one that is wanted.
+    steps.clear();
+    set_pace(worker, 100, 0);
+    (void)token_step(stage, {1}, 0).send().wait(io_.waitScope);
+    set_pace(worker, 1, 1);
+    auto step = token_step(stage, {1, 2, 3, 4, 5, 6, 7, 8}, 0).send();
+    worker.client.pingRequest().send().wait(io_.waitScope);
+    worker.connection = nullptr;
+    const std::optional<ChildExit> exit = worker.child.wait(Millis{20'000});
+    QVERIFY(exit.has_value());
+    QVERIFY2(exit->clean(), exit->text().c_str());
+  }
+
   void answers_while_it_computes() {
     Worker worker = start();
     bool measured = false;
