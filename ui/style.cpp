@@ -1,8 +1,81 @@
 #include "ui/style.h"
 
+#include <QPainter>
+#include <QStyleOptionButton>
+#include <QWidget>
+
 #include "ui/theme.h"
 
 namespace shoal::ui {
+namespace {
+
+constexpr char kProminent[] = "shoal_prominent";
+constexpr char kRail[] = "shoal_rail";
+constexpr qreal kCorner = 6;
+
+bool is(const QWidget* widget, const char* property) {
+  return widget != nullptr && widget->property(property).toBool();
+}
+
+QColor mixed(const QColor& a, const QColor& b, qreal share_of_b) {
+  const auto mix = [share_of_b](int x, int y) { return qRound(x + (y - x) * share_of_b); };
+  return QColor(mix(a.red(), b.red()), mix(a.green(), b.green()), mix(a.blue(), b.blue()));
+}
+
+void draw_panel(QPainter& painter, const QRect& rect, const QColor& fill, const QColor& line) {
+  painter.save();
+  painter.setRenderHint(QPainter::Antialiasing);
+  painter.setBrush(fill.isValid() ? QBrush(fill) : QBrush(Qt::NoBrush));
+  painter.setPen(line.isValid() ? QPen(line, 1) : QPen(Qt::NoPen));
+  painter.drawRoundedRect(QRectF(rect).adjusted(0.5, 0.5, -0.5, -0.5), kCorner, kCorner);
+  painter.restore();
+}
+
+// Where the keyboard is: a line that is seen on every ground.
+void draw_focus(QPainter& painter, const QRect& rect, const QColor& color) {
+  painter.save();
+  painter.setRenderHint(QPainter::Antialiasing);
+  painter.setBrush(Qt::NoBrush);
+  painter.setPen(QPen(color, 2));
+  painter.drawRoundedRect(QRectF(rect).adjusted(1, 1, -1, -1), kCorner - 1, kCorner - 1);
+  painter.restore();
+}
+
+void draw_button(QPainter& painter, const QStyleOption& option, const QWidget* widget) {
+  const Colors& colors = colors_of(option.palette);
+  const bool enabled = option.state.testFlag(QStyle::State_Enabled);
+  const bool down = option.state & (QStyle::State_Sunken | QStyle::State_On);
+  const bool hover = enabled && option.state.testFlag(QStyle::State_MouseOver);
+  QColor fill = option.palette.color(QPalette::Button);
+  QColor line = colors.border;
+  if (is(widget, kRail)) {
+    fill = down    ? mixed(colors.window, colors.accent, colors.contrast() ? 0 : 0.16)
+           : hover ? mixed(colors.window, colors.text, 0.06)
+                   : QColor();
+    line = down && colors.contrast() ? colors.accent : QColor();
+  } else if (is(widget, kProminent) && enabled) {
+    fill = hover ? mixed(colors.accent, colors.text, 0.12) : colors.accent;
+    if (down) fill = mixed(colors.accent, colors.text, 0.25);
+    line = fill;
+  } else if (option.state.testFlag(QStyle::State_On)) {
+    fill = mixed(colors.card, colors.accent, colors.contrast() ? 0 : 0.18);
+    line = colors.accent;
+  } else if (down) {
+    fill = mixed(fill, colors.text, 0.14);
+  } else if (hover) {
+    fill = mixed(fill, colors.text, 0.06);
+  }
+  draw_panel(painter, option.rect, fill, line);
+  if (option.state.testFlag(QStyle::State_On) && colors.contrast()) {
+    draw_focus(painter, option.rect.adjusted(1, 1, -1, -1), colors.accent);
+  }
+  if (option.state.testFlag(QStyle::State_HasFocus) &&
+      option.state.testFlag(QStyle::State_KeyboardFocusChange)) {
+    draw_focus(painter, option.rect, is(widget, kProminent) ? colors.text : colors.accent);
+  }
+}
+
+}  // namespace
 
 Style::Style() : QProxyStyle("fusion") {}
 
@@ -17,8 +90,97 @@ int Style::pixelMetric(PixelMetric metric, const QStyleOption* option,
     case PM_LayoutVerticalSpacing: return kSpace;
     case PM_SmallIconSize:
     case PM_ButtonIconSize: return kIconSize;
+    case PM_ButtonShiftHorizontal:
+    case PM_ButtonShiftVertical: return 0;
+    case PM_ScrollBarExtent: return 12;
     default: return QProxyStyle::pixelMetric(metric, option, widget);
   }
 }
+
+int Style::styleHint(StyleHint hint, const QStyleOption* option, const QWidget* widget,
+                     QStyleHintReturn* data) const {
+  switch (hint) {
+    case SH_UnderlineShortcut: return 1;
+    case SH_EtchDisabledText: return 0;
+    case SH_Widget_Animation_Duration:
+      return reduced_motion_ ? 0 : QProxyStyle::styleHint(hint, option, widget, data);
+    case SH_ItemView_ArrowKeysNavigateIntoChildren: return 1;
+    default: return QProxyStyle::styleHint(hint, option, widget, data);
+  }
+}
+
+void Style::drawPrimitive(PrimitiveElement element, const QStyleOption* option, QPainter* painter,
+                          const QWidget* widget) const {
+  switch (element) {
+    case PE_PanelButtonCommand:
+    case PE_PanelButtonTool: {
+      const bool automatic =
+          element == PE_PanelButtonTool && option->state.testFlag(State_AutoRaise);
+      const bool quiet =
+          automatic && !is(widget, kRail) &&
+          !(option->state & (State_MouseOver | State_On | State_Sunken | State_HasFocus));
+      if (!quiet) draw_button(*painter, *option, widget);
+      return;
+    }
+    case PE_FrameFocusRect:
+      if (option->state.testFlag(State_KeyboardFocusChange)) {
+        draw_focus(*painter, option->rect, colors_of(option->palette).accent);
+      }
+      return;
+    case PE_FrameDefaultButton: return;  // Filled buttons say it.
+    case PE_PanelLineEdit: {
+      const Colors& colors = colors_of(option->palette);
+      const bool framed = qstyleoption_cast<const QStyleOptionFrame*>(option) == nullptr ||
+                          qstyleoption_cast<const QStyleOptionFrame*>(option)->lineWidth > 0;
+      if (!framed) return;
+      const bool focus = option->state.testFlag(State_HasFocus);
+      draw_panel(*painter, option->rect, option->palette.color(QPalette::Base),
+                 focus ? colors.accent : colors.border);
+      if (focus) draw_focus(*painter, option->rect, colors.accent);
+      return;
+    }
+    case PE_PanelTipLabel:
+      draw_panel(*painter, option->rect, option->palette.color(QPalette::ToolTipBase),
+                 colors_of(option->palette).border);
+      return;
+    default: QProxyStyle::drawPrimitive(element, option, painter, widget);
+  }
+}
+
+void Style::drawControl(ControlElement element, const QStyleOption* option, QPainter* painter,
+                        const QWidget* widget) const {
+  if (element == CE_PushButtonLabel && is(widget, kProminent)) {
+    if (const auto* button = qstyleoption_cast<const QStyleOptionButton*>(option)) {
+      QStyleOptionButton copy = *button;
+      if (copy.state.testFlag(State_Enabled)) {
+        const QColor text = colors_of(option->palette).accent_text;
+        copy.palette.setColor(QPalette::ButtonText, text);
+        copy.palette.setColor(QPalette::WindowText, text);
+      }
+      QProxyStyle::drawControl(element, &copy, painter, widget);
+      return;
+    }
+  }
+  QProxyStyle::drawControl(element, option, painter, widget);
+}
+
+QSize Style::sizeFromContents(ContentsType type, const QStyleOption* option, const QSize& size,
+                              const QWidget* widget) const {
+  QSize wanted = QProxyStyle::sizeFromContents(type, option, size, widget);
+  switch (type) {
+    case CT_PushButton:
+      return {std::max(wanted.width() + 8, 72), std::max(wanted.height() + 4, 32)};
+    case CT_ToolButton:
+      if (is(widget, kRail)) return {wanted.width() + 16, std::max(wanted.height() + 8, 38)};
+      return {wanted.width() + 4, std::max(wanted.height(), 30)};
+    case CT_ComboBox:
+    case CT_SpinBox:
+    case CT_LineEdit: return {wanted.width(), std::max(wanted.height(), 30)};
+    default: return wanted;
+  }
+}
+
+void set_prominent(QWidget& button) { button.setProperty(kProminent, true); }
+void set_rail(QWidget& button) { button.setProperty(kRail, true); }
 
 }  // namespace shoal::ui

@@ -189,10 +189,10 @@ QPalette palette_of(Scheme scheme) {
   return palette;
 }
 
-Theme::Theme(QApplication& application) : application_(application) {
+Theme::Theme(QApplication& application) : application_(application), style_(new Style) {
   // Before our own palette hides it: what the platform's theme says.
   desktop_dark_ = application.palette().color(QPalette::Window).lightness() < 128;
-  application.setStyle(new Style);
+  application.setStyle(style_);
   ask_desktop();
   apply();
 }
@@ -267,6 +267,7 @@ void Theme::apply() {
   const Scheme wanted = desktop_contrast_
                             ? (is_dark ? Scheme::kDarkContrast : Scheme::kLightContrast)
                             : (is_dark ? Scheme::kDark : Scheme::kLight);
+  style_->set_reduced_motion(reduced_motion_);
   if (applied_ && wanted == scheme_) return;
   applied_ = true;
   scheme_ = wanted;

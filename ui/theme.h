@@ -17,6 +17,8 @@ class QWidget;
 
 namespace shoal::ui {
 
+class Style;
+
 // Spaces in logical pixels. Nothing is placed by any other number.
 constexpr int kSpaceSmall = 4;
 constexpr int kSpace = 8;
@@ -90,6 +92,7 @@ class Theme : public QObject {
   void apply();
 
   QApplication& application_;
+  Style* style_;  // The application's.
   Scheme scheme_ = Scheme::kLight;
   Choice choice_ = Choice::kDesktop;
   bool desktop_dark_ = false;

@@ -104,6 +104,7 @@ const std::vector<Room>& rooms() {
       {"client/", {"base/", "schema/", "client/"}, {"kj", "json", "cli"}},
       {"ui/main.cpp", {"base/", "schema/", "ui/", "client/client.h"}, {"qt"}},
       {"ui/agent_link.", {"base/", "schema/", "ui/"}, {"qt", "kj"}},
+      {"ui/tray_host.", {"base/", "schema/", "ui/"}, {"qt", "xcb"}},
       {"ui/snapshot.h", {"base/", "schema/", "ui/"}, {"qt", "kj"}},
       {"ui/", {"base/", "schema/", "ui/"}, {"qt"}},
   };
