@@ -16,6 +16,7 @@ Banner::Banner(QWidget* parent) : QFrame(parent) {
   layout->setContentsMargins(kSpaceLarge, kSpace, kSpace, kSpace);
   layout->setSpacing(kSpace + kSpaceSmall);
   label_.setWordWrap(true);
+  label_.setTextFormat(Qt::PlainText);  // Strangers wrote parts of it.
   label_.setTextInteractionFlags(Qt::TextSelectableByMouse);
   layout->addWidget(&icon_, 0, Qt::AlignVCenter);
   layout->addWidget(&label_, 1);
@@ -69,6 +70,9 @@ QColor Banner::color() const {
 }
 
 void Banner::show_icon() {
+  icon_.setAccessibleName(kind_ == BannerKind::kNote      ? tr("Note")
+                          : kind_ == BannerKind::kWarning ? tr("Warning")
+                                                          : tr("Problem"));
   icon_.setPixmap(symbolic_pixmap(kind_ == BannerKind::kNote ? "info" : "attention", 24, color(),
                                   devicePixelRatioF()));
 }

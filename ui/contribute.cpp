@@ -76,13 +76,15 @@ void pause_all(AgentLink& link, QObject* receiver, Millis length, Failed failed)
 void resume_all(AgentLink& link, QObject* receiver, Failed failed) {
   const SnapshotPtr& snapshot = link.snapshot();
   for (const rpc::Resource resource : kResources) {
-    bool paused = snapshot == nullptr;
+    // The newest snapshot may be older than the owner's last click, so what it calls "by rules" is
+    // told again; only what works always stays as it is.
+    bool always = false;
     if (snapshot != nullptr) {
       for (const auto state : snapshot->reader().getResources()) {
-        if (state.getResource() == resource) paused = state.getMode() == rpc::Mode::PAUSED;
+        if (state.getResource() == resource) always = state.getMode() == rpc::Mode::ALWAYS;
       }
     }
-    if (paused) set_mode(link, receiver, resource, rpc::Mode::BY_RULES, Millis{0}, failed);
+    if (!always) set_mode(link, receiver, resource, rpc::Mode::BY_RULES, Millis{0}, failed);
   }
 }
 

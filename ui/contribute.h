@@ -25,7 +25,7 @@ Millis pause_end(rpc::Snapshot::Reader snapshot);
 // All three resources at once. `failed` is told the first error, on this thread.
 using Failed = std::function<void(const Error&)>;
 void pause_all(AgentLink& link, QObject* receiver, Millis length, Failed failed);
-// Those that are paused go by the rules again.
+// All go by the rules again, but for those that work always.
 void resume_all(AgentLink& link, QObject* receiver, Failed failed);
 void set_mode(AgentLink& link, QObject* receiver, rpc::Resource resource, rpc::Mode mode,
               Millis length, Failed failed);

@@ -49,6 +49,7 @@ void EmptyState::changeEvent(QEvent* event) {
 }
 
 void EmptyState::show_icon() {
+  picture_.setAccessibleName(headline_.text());
   picture_.setPixmap(
       symbolic_pixmap(icon_, 48, colors_of(palette()).text_quiet, devicePixelRatioF()));
 }

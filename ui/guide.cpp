@@ -4,6 +4,7 @@
 #include <QClipboard>
 #include <QHBoxLayout>
 #include <QKeyEvent>
+#include <QToolButton>
 #include <QVBoxLayout>
 
 #include "ui/format.h"
@@ -103,6 +104,9 @@ QWidget* Guide::make_join() {
   url_.setPlaceholderText("shoal://host:port/?pin=…&invite=…");
   url_.setAccessibleName(tr("The coordinator's URL"));
   url_.setClearButtonEnabled(true);
+  for (auto* button : url_.findChildren<QToolButton*>()) {
+    button->setAccessibleName(tr("Clear the URL"));
+  }
   auto* note = make_text(page);
   set_text_role(*note, TextRole::kQuiet);
   note->setText(

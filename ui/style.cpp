@@ -2,6 +2,7 @@
 
 #include <QPainter>
 #include <QStyleOptionButton>
+#include <QStyleOptionSlider>
 #include <QWidget>
 
 #include "ui/theme.h"
@@ -162,6 +163,58 @@ void Style::drawControl(ControlElement element, const QStyleOption* option, QPai
     }
   }
   QProxyStyle::drawControl(element, option, painter, widget);
+}
+
+void Style::drawComplexControl(ComplexControl control, const QStyleOptionComplex* option,
+                               QPainter* painter, const QWidget* widget) const {
+  const auto* slider = qstyleoption_cast<const QStyleOptionSlider*>(option);
+  if (control != CC_ScrollBar || slider == nullptr) {
+    QProxyStyle::drawComplexControl(control, option, painter, widget);
+    return;
+  }
+  // A thumb alone: what is below it shows how far the page goes.
+  const Colors& colors = colors_of(option->palette);
+  const bool held = option->activeSubControls.testFlag(SC_ScrollBarSlider) &&
+                    (option->state & (State_MouseOver | State_Sunken));
+  const QRect thumb = subControlRect(control, option, SC_ScrollBarSlider, widget);
+  if (!option->state.testFlag(State_Enabled) || thumb.isEmpty()) return;
+  painter->save();
+  painter->setRenderHint(QPainter::Antialiasing);
+  painter->setPen(Qt::NoPen);
+  painter->setBrush(held || colors.contrast() ? colors.text_quiet
+                                              : mixed(colors.window, colors.text_quiet, 0.55));
+  painter->drawRoundedRect(QRectF(thumb).adjusted(3, 3, -3, -3), 3, 3);
+  painter->restore();
+}
+
+QRect Style::subControlRect(ComplexControl control, const QStyleOptionComplex* option,
+                            SubControl part, const QWidget* widget) const {
+  const auto* slider = qstyleoption_cast<const QStyleOptionSlider*>(option);
+  if (control != CC_ScrollBar || slider == nullptr) {
+    return QProxyStyle::subControlRect(control, option, part, widget);
+  }
+  const QRect all = option->rect;
+  const bool flat = slider->orientation == Qt::Horizontal;
+  const int room = flat ? all.width() : all.height();
+  const int64_t range = int64_t{slider->maximum} - slider->minimum;
+  const int length = range <= 0
+                         ? room
+                         : std::clamp<int>(static_cast<int>(int64_t{slider->pageStep} * room /
+                                                            (range + slider->pageStep)),
+                                           std::min(28, room), room);
+  const int start = sliderPositionFromValue(
+      slider->minimum, slider->maximum, slider->sliderPosition, room - length, slider->upsideDown);
+  const auto piece = [&](int from, int to) {
+    return flat ? QRect(all.x() + from, all.y(), to - from, all.height())
+                : QRect(all.x(), all.y() + from, all.width(), to - from);
+  };
+  switch (part) {
+    case SC_ScrollBarSlider: return piece(start, start + length);
+    case SC_ScrollBarSubPage: return piece(0, start);
+    case SC_ScrollBarAddPage: return piece(start + length, room);
+    case SC_ScrollBarGroove: return all;
+    default: return {};
+  }
 }
 
 QSize Style::sizeFromContents(ContentsType type, const QStyleOption* option, const QSize& size,

@@ -58,7 +58,6 @@ QStringList walk(QAccessibleInterface* node, const QString& path, int depth) {
   const bool inner = object != nullptr && object->objectName().startsWith("qt_");
   switch (node->role()) {
     case QAccessible::Button:
-    case QAccessible::PushButton:
     case QAccessible::CheckBox:
     case QAccessible::RadioButton:
     case QAccessible::ButtonMenu:
@@ -94,8 +93,8 @@ QStringList clipped_widgets(const QWidget& root) {
     QSize wanted;
     if (const auto* label = qobject_cast<const QLabel*>(widget)) {
       if (label->text().isEmpty()) continue;
-      wanted = label->wordWrap() ? QSize(0, label->heightForWidth(label->width()))
-                                 : label->sizeHint();
+      wanted =
+          label->wordWrap() ? QSize(0, label->heightForWidth(label->width())) : label->sizeHint();
       if (label->wordWrap()) {
         // Even wrapped, the longest word must fit.
         wanted.setWidth(label->minimumSizeHint().width());

@@ -1,4 +1,5 @@
 #include <QAbstractButton>
+#include <QAccessible>
 #include <QComboBox>
 #include <QDir>
 #include <QLineEdit>
@@ -21,7 +22,8 @@ struct UiWindow {
   explicit UiWindow(FakeAgent::Story story) : agent(place.socket_path(), story) {
     // What the guide would ask first is asked in tests of its own.
     place.settings.setValue("guide/done", true);
-    autostart = std::make_unique<ui::Autostart>("/usr/bin/shoal", place.folder.filePath("autostart"));
+    autostart =
+        std::make_unique<ui::Autostart>("/usr/bin/shoal", place.folder.filePath("autostart"));
     notices = std::make_unique<ui::Notices>(place.clock, place.settings);
     theme = std::make_unique<ui::Theme>(*qApp);
     window = std::make_unique<ui::Window>(place.context(),
@@ -122,7 +124,8 @@ class UiTest : public QObject {
                                         unnamed_controls(*ui.window)) {
         wrong += key + ": " + finding;
       }
-      keep_picture(*ui.window, QString("%1-%2").arg(key, QTest::currentDataTag()).replace(", ", "-"));
+      keep_picture(*ui.window,
+                   QString("%1-%2").arg(key, QTest::currentDataTag()).replace(", ", "-"));
     }
     wrong.removeDuplicates();
     QVERIFY2(wrong.isEmpty(), qPrintable("\n" + wrong.join('\n')));
@@ -214,9 +217,9 @@ class UiTest : public QObject {
 
   void a_client_that_is_missing_is_named() {
     UiPlace place;
-    ui::ClientProcess client(place.link, {.program = place.folder.filePath("shoal-client"),
-                                          .log = {},
-                                          .may_use_systemd = false});
+    ui::ClientProcess client(
+        place.link,
+        {.program = place.folder.filePath("shoal-client"), .log = {}, .may_use_systemd = false});
     QSignalSpy failed(&client, &ui::ClientProcess::failed);
     client.start();
     QCOMPARE(failed.count(), 1);
@@ -233,8 +236,7 @@ class UiTest : public QObject {
     script.write("#!/bin/sh\necho \"$@\" > \"$0.words\"\n");
     script.close();
     QVERIFY(script.setPermissions(QFile::ReadOwner | QFile::WriteOwner | QFile::ExeOwner));
-    ui::ClientProcess client(place.link,
-                             {.program = program, .log = {}, .may_use_systemd = false});
+    ui::ClientProcess client(place.link, {.program = program, .log = {}, .may_use_systemd = false});
     QSignalSpy started(&client, &ui::ClientProcess::started);
     client.start();
     QVERIFY(client.starting());
@@ -303,7 +305,8 @@ class UiTest : public QObject {
     };
     QTRY_VERIFY(said());
     QCOMPARE(ui.window->guide().step(), ui::Guide::Step::kJoin);
-    QVERIFY(unnamed_controls(*ui.window).isEmpty());
+    const QStringList unnamed = unnamed_controls(*ui.window);
+    QVERIFY2(unnamed.isEmpty(), qPrintable(unnamed.join('\n')));
   }
 
   // --- Autostart ---
@@ -363,11 +366,10 @@ class UiTest : public QObject {
       for (const QColor& ground : {colors.window, colors.card}) {
         for (const QColor& text : {colors.text, colors.text_quiet, colors.good, colors.warning,
                                    colors.bad, colors.accent}) {
-          QVERIFY2(ratio(text, ground) >= wanted,
-                   qPrintable(QString("scheme %1: %2 on %3 is %4")
-                                  .arg(int(scheme))
-                                  .arg(text.name(), ground.name())
-                                  .arg(ratio(text, ground))));
+          QVERIFY2(ratio(text, ground) >= wanted, qPrintable(QString("scheme %1: %2 on %3 is %4")
+                                                                 .arg(int(scheme))
+                                                                 .arg(text.name(), ground.name())
+                                                                 .arg(ratio(text, ground))));
         }
         // Signs and lines need 3.
         for (const QColor& state : colors.states) QVERIFY(ratio(state, ground) >= 3.0);

@@ -191,6 +191,7 @@ ResourceCard::ResourceCard(AgentLink& link, const Clock& clock, rpc::Resource re
   auto* name = new QLabel(resource_word(resource), this);
   set_text_role(*name, TextRole::kHeading);
   setAccessibleName(resource_word(resource));
+  icon_.setAccessibleName(resource_word(resource));
   auto* top = new QHBoxLayout;
   top->setSpacing(kSpace);
   top->addWidget(&icon_);
@@ -332,6 +333,7 @@ void DeviceCard::show_device(rpc::Snapshot::Device::Reader device) {
   duty_->set(tr("Busy, last minute"), format_percent(device.getDuty()));
   credit_->set(tr("Credit today"), format_credit(device.getToday().getCreditConfirmed() +
                                                  device.getToday().getCreditPending()));
+  icon_.setAccessibleName(resource_word(resource_));
   show_icons();
 }
 
