@@ -1,0 +1,283 @@
+#include <QDBusConnection>
+#include <QDir>
+#include <QFile>
+#include <QProcess>
+#include <QRegularExpression>
+#include <QTemporaryDir>
+#include <QTest>
+#include <csignal>
+#include <memory>
+
+#include "tests/support/fake_agent.h"
+#include "tests/ui/fake_desktop.h"
+
+using namespace shoal;
+
+namespace {
+
+constexpr int kPatienceMs = 10'000;
+
+// The program itself, on a real display and bus, with a folder of its own and a fake client.
+class Desk {
+ public:
+  explicit Desk(FakeAgent::Story story = FakeAgent::Story::kFull) {
+    QDir(home_.path()).mkpath("run");
+    QFile::setPermissions(home_.filePath("run"),
+                          QFile::ReadOwner | QFile::WriteOwner | QFile::ExeOwner);
+    QDir(home_.path()).mkpath("config");
+    QFile conf(home_.filePath("config/window.conf"));
+    if (conf.open(QIODevice::WriteOnly)) {
+      conf.write("[guide]\ndone=true\n[quit]\nstops_client=false\n[tray]\npresence_told=true\n");
+    }
+    conf.close();
+    agent = std::make_unique<FakeAgent>(home_.filePath("run/agent.sock").toStdString(), story);
+  }
+  ~Desk() {
+    for (const auto& process : processes_) {
+      process->kill();
+      process->waitForFinished(kPatienceMs);
+    }
+  }
+
+  QProcess& start(const QStringList& arguments) {
+    processes_.push_back(std::make_unique<QProcess>());
+    QProcess& process = *processes_.back();
+    QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();
+    environment.insert("SHOAL_HOME", home_.path());
+    environment.insert("QT_QPA_PLATFORM", "xcb");
+    environment.insert("LC_ALL", "C.UTF-8");
+    environment.insert("QT_LINUX_ACCESSIBILITY_ALWAYS_ON", "1");
+    process.setProcessEnvironment(environment);
+    process.setProcessChannelMode(QProcess::ForwardedChannels);
+    process.start(SHOAL_BIN_DIR "/shoal", arguments);
+    return process;
+  }
+  bool asked(const std::string& call) const {
+    return QTest::qWaitFor(
+        [&] {
+          const auto calls = agent->calls();
+          return std::find(calls.begin(), calls.end(), call) != calls.end();
+        },
+        kPatienceMs);
+  }
+  QString home() const { return home_.path(); }
+
+  std::unique_ptr<FakeAgent> agent;
+
+ private:
+  QTemporaryDir home_{QDir::tempPath() + "/shoal-desk-XXXXXX"};  // Short: sockets lie below it.
+  std::vector<std::unique_ptr<QProcess>> processes_;
+};
+
+QString output_of(const QString& program, const QStringList& arguments) {
+  QProcess process;
+  process.start(program, arguments);
+  process.waitForFinished(kPatienceMs);
+  return QString::fromUtf8(process.readAllStandardOutput());
+}
+
+// Whether a window of Shoal is on the screen.
+bool window_is_shown(const QProcess& shoal) {
+  const QString found =
+      output_of("xdotool", {"search", "--onlyvisible", "--pid", QString::number(shoal.processId()),
+                            "--name", "^Shoal$"});
+  return !found.trimmed().isEmpty();
+}
+#define TRY_WINDOW(process, shown)                                                            \
+  QVERIFY2(QTest::qWaitFor([&] { return window_is_shown(process) == (shown); }, kPatienceMs), \
+           "the window")
+
+// A program of the desktop that ends with this.
+struct Helper {
+  Helper(const QString& program, const QStringList& arguments) {
+    process.setStandardOutputFile(QProcess::nullDevice());
+    process.setStandardErrorFile(QProcess::nullDevice());
+    process.start(program, arguments);
+    process.waitForStarted(kPatienceMs);
+  }
+  ~Helper() {
+    process.kill();
+    process.waitForFinished(kPatienceMs);
+  }
+  QProcess process;
+};
+
+}  // namespace
+
+// Goal: the tray works on desktops of every kind, and nobody is left with a program without a face.
+// Method: the real program under Xvfb, on a bus of its own; the panel is this test, or trayer.
+class DesktopTest : public QObject {
+  Q_OBJECT
+
+ private:
+  std::unique_ptr<Helper> openbox_;
+
+ private Q_SLOTS:
+  void initTestCase() {
+    QVERIFY2(!qEnvironmentVariableIsEmpty("DISPLAY"), "run by ctest, under xvfb-run");
+    QVERIFY(QDBusConnection::sessionBus().isConnected());
+    openbox_ = std::make_unique<Helper>("openbox", QStringList{});
+  }
+  void cleanupTestCase() { openbox_.reset(); }
+
+  void the_menu_of_a_notifier_icon_does_everything() {
+    Desk desk;
+    FakeDesktop desktop;
+    desktop.show_panel();
+    QProcess& shoal = desk.start({"--hidden"});
+    QTRY_VERIFY_WITH_TIMEOUT(!desktop.icons().isEmpty(), kPatienceMs);
+    const TrayIcon icon(desktop.icons().first());
+    QTRY_VERIFY_WITH_TIMEOUT(icon.menu().find("Contribute") != nullptr, kPatienceMs);
+
+    // The reason first, and not to be clicked.
+    const MenuItem menu = icon.menu();
+    QCOMPARE(menu.children.first().label, QString("Working on llama-3.2-3b."));
+    QVERIFY(!menu.children.first().enabled);
+    QCOMPARE(menu.find("Contribute")->checked, 1);
+    QVERIFY(!window_is_shown(shoal));
+    const QByteArray working = icon.pixels();
+    QVERIFY(!working.isEmpty());
+
+    QVERIFY(icon.click("15 minutes"));
+    QVERIFY(desk.asked("setMode gpu paused 900000"));
+    QTRY_COMPARE_WITH_TIMEOUT(icon.menu().find("Contribute")->checked, 0, kPatienceMs);
+    QTRY_VERIFY_WITH_TIMEOUT(icon.pixels() != working, kPatienceMs);
+    QVERIFY(icon.menu().find("Pause for") == nullptr);
+    QVERIFY(icon.click("Resume"));
+    QVERIFY(desk.asked("setMode gpu byRules 0"));
+    QTRY_COMPARE_WITH_TIMEOUT(icon.menu().find("Contribute")->checked, 1, kPatienceMs);
+    QVERIFY(icon.click("Contribute"));
+    QVERIFY(desk.asked("setMode gpu paused 0"));
+
+    QVERIFY(icon.click("Open Shoal"));
+    TRY_WINDOW(shoal, true);
+    QVERIFY(icon.click("Quit"));
+    QVERIFY(shoal.waitForFinished(kPatienceMs));
+    QCOMPARE(shoal.exitStatus(), QProcess::NormalExit);
+    QCOMPARE(shoal.exitCode(), 0);
+  }
+
+  // F12, late: started hidden where no panel is, then one comes, restarts, and goes for good.
+  void a_panel_may_come_late_restart_and_vanish() {
+    Desk desk;
+    FakeDesktop desktop;
+    QProcess& shoal = desk.start({"--hidden"});
+    TRY_WINDOW(shoal, true);
+    desktop.show_panel();
+    QTRY_VERIFY_WITH_TIMEOUT(!desktop.icons().isEmpty(), kPatienceMs);
+    QVERIFY(TrayIcon(desktop.icons().first()).menu().find("Quit") != nullptr);
+    desktop.hide_panel();
+    QTest::qWait(300);
+    desktop.show_panel();
+    QTRY_VERIFY_WITH_TIMEOUT(!desktop.icons().isEmpty(), kPatienceMs);
+    QVERIFY(TrayIcon(desktop.icons().first()).click("Quit"));
+    QVERIFY(shoal.waitForFinished(kPatienceMs));
+  }
+
+  void a_panel_that_goes_for_good_brings_the_window_back() {
+    Desk desk;
+    FakeDesktop desktop;
+    desktop.show_panel();
+    QProcess& shoal = desk.start({"--hidden"});
+    QTRY_VERIFY_WITH_TIMEOUT(!desktop.icons().isEmpty(), kPatienceMs);
+    QVERIFY(!window_is_shown(shoal));
+    desktop.hide_panel();
+    QVERIFY(QTest::qWaitFor([&] { return window_is_shown(shoal); }, 15'000));
+  }
+
+  void trouble_is_told_once_and_can_be_switched_off() {
+    Desk desk;
+    FakeDesktop desktop;
+    desktop.show_panel();
+    desk.agent->change([](rpc::Snapshot::Builder snapshot) {
+      for (auto device : snapshot.getDevices())
+        device.getVerdict().setActivity(rpc::Activity::WORKING);
+    });
+    desk.start({"--hidden"});
+    QTRY_VERIFY_WITH_TIMEOUT(!desktop.icons().isEmpty(), kPatienceMs);
+    const TrayIcon icon(desktop.icons().first());
+    QTRY_VERIFY_WITH_TIMEOUT(icon.menu().find("Contribute") != nullptr, kPatienceMs);
+    QVERIFY(desktop.notices().isEmpty());
+    for (int i = 0; i < 2; ++i) {
+      desk.agent->change([](rpc::Snapshot::Builder snapshot) {
+        auto verdict = snapshot.getDevices()[0].getVerdict();
+        verdict.setActivity(rpc::Activity::ATTENTION);
+        verdict.getWhy().setCode("attention.no_device");
+      });
+    }
+    QTRY_COMPARE_WITH_TIMEOUT(desktop.notices().size(), 1, kPatienceMs);
+    QVERIFY(desktop.notices().first().startsWith("Shoal needs your attention|"));
+    QTest::qWait(300);
+    QCOMPARE(desktop.notices().size(), 1);
+  }
+
+  void an_xembed_tray_works_too() {
+    Desk desk;
+    Helper trayer("trayer", {"--edge", "top", "--align", "left", "--width", "120", "--widthtype",
+                             "pixel", "--height", "32", "--SetDockType", "true"});
+    QVERIFY(QTest::qWaitFor(
+        [] {
+          return !output_of("xdotool", {"search", "--class", "trayer"}).trimmed().isEmpty();
+        },
+        kPatienceMs));
+    QProcess& shoal = desk.start({"--hidden"});
+    // The icon is a window of Shoal's inside the tray's.
+    const auto icon_window = [&shoal] {
+      return output_of("xdotool",
+                       {"search", "--onlyvisible", "--pid", QString::number(shoal.processId())})
+          .trimmed();
+    };
+    QVERIFY(QTest::qWaitFor([&] { return !icon_window().isEmpty(); }, kPatienceMs));
+    QVERIFY(!window_is_shown(shoal));
+    // It may take trayer a moment to place it.
+    QVERIFY(QTest::qWaitFor(
+        [&] {
+          output_of("xdotool", {"mousemove", "--window", icon_window().split('\n').first(), "10",
+                                "10", "click", "1"});
+          QTest::qWait(200);
+          return window_is_shown(shoal);
+        },
+        kPatienceMs));
+  }
+
+  void a_second_start_raises_the_first_even_after_a_crash() {
+    Desk desk;
+    FakeDesktop desktop;
+    desktop.show_panel();
+    QProcess& crashed = desk.start({"--hidden"});
+    QTRY_VERIFY_WITH_TIMEOUT(!desktop.icons().isEmpty(), kPatienceMs);
+    ::kill(static_cast<pid_t>(crashed.processId()), SIGKILL);
+    QVERIFY(crashed.waitForFinished(kPatienceMs));
+    QVERIFY(QFile::exists(desk.home() + "/run/window.sock"));
+
+    QProcess& first = desk.start({"--hidden"});
+    QTRY_VERIFY_WITH_TIMEOUT(desktop.icons().size() == 2, kPatienceMs);
+    QVERIFY(!window_is_shown(first));
+    QProcess& second = desk.start({});
+    QVERIFY(second.waitForFinished(kPatienceMs));
+    QCOMPARE(second.exitCode(), 0);
+    TRY_WINDOW(first, true);
+    // The desktop's own actions go to the one that runs.
+    QProcess& action = desk.start({"--pause"});
+    QVERIFY(action.waitForFinished(kPatienceMs));
+    QVERIFY(desk.asked("setMode gpu paused 0"));
+  }
+
+  void a_screen_reader_finds_every_control_by_name_and_can_use_it() {
+    Desk desk;
+    FakeDesktop desktop;
+    desktop.show_panel();
+    QProcess& shoal = desk.start({});
+    TRY_WINDOW(shoal, true);
+    QProcess reader;
+    reader.setProcessChannelMode(QProcess::MergedChannels);
+    reader.start("/usr/bin/python3", {SHOAL_SOURCE_DIR "/tests/ui/screen_reader.py"});
+    QVERIFY(QTest::qWaitFor([&] { return reader.state() == QProcess::NotRunning; }, 30'000));
+    const QString said = QString::fromUtf8(reader.readAll());
+    QVERIFY2(reader.exitCode() == 0, qPrintable(said));
+    QVERIFY2(desk.asked("setMode gpu paused 0"), qPrintable(said));
+  }
+};
+
+QTEST_GUILESS_MAIN(DesktopTest)
+#include "desktop_test.moc"
