@@ -260,19 +260,16 @@ Result<std::map<std::string, BusValue>> Bus::properties(const SensorRequest& req
 }
 
 Result<void> Bus::on_signal(const SensorRequest& request, const BusPlace& place, const char* signal,
-                            const std::function<void(bool value)>& act) {
+                            const BusListener& act) {
   SHOAL_TRY(connect(request));
   const auto took = [](sd_bus_message* message, void* context, sd_bus_error*) {
-    int value = 0;
-    if (sd_bus_message_read_basic(message, 'b', &value) > 0) {
-      (*static_cast<const std::function<void(bool)>*>(context))(value != 0);
-    }
+    (*static_cast<const BusListener*>(context))(message);
     return 0;
   };
   // The slot is the connection's own, and goes with it.
-  const int status = sd_bus_match_signal_async(
-      bus_, nullptr, place.service.c_str(), place.path.c_str(), place.interface.c_str(), signal,
-      took, nullptr, const_cast<std::function<void(bool)>*>(&act));
+  const int status = sd_bus_match_signal_async(bus_, nullptr, place.service.c_str(),
+                                               place.path.c_str(), place.interface.c_str(), signal,
+                                               took, nullptr, const_cast<BusListener*>(&act));
   if (status < 0) return failed(status, nullptr, place.service);
   return {};
 }

@@ -35,6 +35,8 @@ struct BusMessageEnd {
 };
 using BusMessage = std::unique_ptr<sd_bus_message, BusMessageEnd>;
 
+using BusListener = std::function<void(sd_bus_message* signal)>;
+
 class Bus {
  public:
   enum class Which { kSystem, kSession };
@@ -57,10 +59,10 @@ class Bus {
   Result<std::map<std::string, BusValue>> properties(const SensorRequest& request,
                                                      const BusPlace& place);
 
-  // Calls `act` for each such signal with one boolean, from within receive() or a call. For the
-  // connection that exists now. REQUIRES: `act` lives as long as this.
+  // Calls `act` for each such signal, from within receive() or a call. For the connection that
+  // exists now. REQUIRES: `act` lives as long as this.
   Result<void> on_signal(const SensorRequest& request, const BusPlace& place, const char* signal,
-                         const std::function<void(bool value)>& act);
+                         const BusListener& act);
   // Takes in what has come. Connects when there is no connection.
   Result<void> receive(const SensorRequest& request);
   uint64_t connection() const { return connection_; }  // Grows with each; 0 before the first.

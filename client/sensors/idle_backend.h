@@ -21,6 +21,8 @@ class IdleBackend {
   // Since the last touch.
   virtual Result<Millis> read(const SensorRequest& request) = 0;
   virtual SensorWake wake() { return {}; }
+  // Whether the next touch will be told through wake(), so that nobody has to keep asking.
+  virtual bool tells_touch() const { return false; }
 };
 
 // Wayland's own protocol: KDE Plasma 6, Sway and their kin.

@@ -30,11 +30,37 @@ class MutterIdle final : public IdleBackend {
     if (sd_bus_message_read_basic(reply.get(), 't', &idle) <= 0 || idle > uint64_t{kIdleMax}) {
       return strange("GNOME");
     }
+    if (bus_.connection() != heard_connection_) {
+      heard_connection_ = bus_.connection();
+      watch_ = 0;
+      may_watch_ = bus_.on_signal(request, kMutter, "WatchFired", fired_).ok();
+    }
+    // A watch tells one touch, and is asked for only of somebody who is away.
+    if (watch_ == 0 && may_watch_ && idle >= kAway) watch(request);
     return Millis{static_cast<int64_t>(idle)};
   }
 
+  bool tells_touch() const override { return watch_ != 0; }
+  SensorWake wake() override { return watch_ != 0 ? bus_.wake() : SensorWake{}; }
+
  private:
+  static constexpr uint64_t kAway = 5'000;
+
+  void watch(const SensorRequest& request) {
+    const Result<BusMessage> reply = bus_.call(request, kMutter, "AddUserActiveWatch");
+    uint32_t id = 0;
+    may_watch_ = reply.ok() && sd_bus_message_read_basic(reply.value().get(), 'u', &id) > 0;
+    if (may_watch_) watch_ = id;
+  }
+
   Bus& bus_;
+  uint64_t heard_connection_ = 0;
+  bool may_watch_ = false;
+  uint32_t watch_ = 0;  // 0: none.
+  const BusListener fired_ = [this](sd_bus_message* signal) {
+    uint32_t id = 0;
+    if (sd_bus_message_read_basic(signal, 'u', &id) > 0 && id == watch_) watch_ = 0;
+  };
 };
 
 // Its specification says seconds, KDE says milliseconds. So the unit is what makes the figure keep

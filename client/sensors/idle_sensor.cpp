@@ -12,9 +12,10 @@ namespace shoal::client {
 namespace {
 
 constexpr Millis kEach{1'000};
-constexpr Millis kEachFarBelow{2'000};  // While the owner is here and could not be away soon.
-constexpr Millis kProbeEach{30'000};    // How often those that are not used are asked too.
-constexpr Millis kShunFor{10'000};      // After it let us wait in vain.
+constexpr Millis kEachFarBelow{2'000};   // While the owner is here.
+constexpr Millis kEachWhereTold{4'000};  // While a touch tells itself.
+constexpr Millis kProbeEach{30'000};     // How often those that are not used are asked too.
+constexpr Millis kShunFor{10'000};       // After it let us wait in vain.
 constexpr Millis kSessionsEach{10'000};
 constexpr Millis kTerminalsEach{5'000};  // The kernel notes the time of typing no finer.
 constexpr size_t kSessionsMax = 16;
@@ -83,12 +84,15 @@ class IdleSensor final : public Sensor {
     if (chosen_ == nullptr) {
       SensorAnswer unknown = SensorAnswer::unknown(cause(), kEachFarBelow);
       unknown.backends = std::move(answer.backends);
-      if (sessions_.locked) unknown.values["locked"] = *sessions_.locked;
+      if (sessions_.locked && !sessions_.other_user) {
+        unknown.values["locked"] = *sessions_.locked;
+      }
       return unknown;
     }
 
     answer.backend = chosen_->state.name;
     Millis least = idle.value();
+    bool elsewhere = sessions_.other_user;  // Somebody is at this computer, not at this screen.
     if (source == "auto") {
       // Somebody who types from afar uses this computer as well.
       Candidate& terminals = candidates_.back();
@@ -100,6 +104,7 @@ class IdleSensor final : public Sensor {
         if (terminals.state.idle && *terminals.state.idle + (now - *typed_at_) < least) {
           least = *terminals.state.idle + (now - *typed_at_);
           answer.backend = kTerminals;
+          elsewhere = true;
         }
       }
       if (sessions_.other_user) {
@@ -109,11 +114,9 @@ class IdleSensor final : public Sensor {
       }
     }
     answer.values["idle_ms"] = least.count;
-    if (sessions_.locked) answer.values["locked"] = *sessions_.locked;
-    const Millis threshold = request.configuration.idle_threshold;
-    answer.next = threshold.count > 0 && least + kEachFarBelow + kEachFarBelow < threshold
-                      ? kEachFarBelow
-                      : kEach;
+    // A locked screen makes nobody away who is not at it.
+    if (sessions_.locked && !elsewhere) answer.values["locked"] = *sessions_.locked;
+    answer.next = next_question(request, least);
     return answer;
   }
 
@@ -143,6 +146,16 @@ class IdleSensor final : public Sensor {
     state.idle.reset();
     if (idle.ok()) state.idle = idle.value();
     return idle;
+  }
+
+  // When it could first be otherwise in a way that matters.
+  Millis next_question(const SensorRequest& request, Millis idle) const {
+    const Millis threshold = request.configuration.idle_threshold;
+    if (threshold.count == 0) return kEach;
+    if (idle < threshold) {
+      return std::clamp(threshold - idle, Millis{100}, kEachFarBelow);
+    }
+    return chosen_->backend->tells_touch() ? kEachWhereTold : kEach;
   }
 
   void choose() {

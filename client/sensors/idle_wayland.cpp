@@ -67,6 +67,8 @@ class WaylandIdle final : public IdleBackend {
     return least;
   }
 
+  bool tells_touch() const override { return display_ != nullptr; }
+
   SensorWake wake() override {
     if (display_ == nullptr) return {};
     return {wl_display_get_fd(display_), POLLIN, {}};

@@ -82,6 +82,11 @@ class SleepSensor final : public Sensor {
     return {};
   }
 
+  static void take(sd_bus_message* signal, bool& coming) {
+    int value = 0;
+    if (sd_bus_message_read_basic(signal, 'b', &value) > 0) coming = value != 0;
+  }
+
   // Why it could not.
   std::string take_hold(const SensorRequest& request) {
     const auto reply = bus_.call(
@@ -98,8 +103,8 @@ class SleepSensor final : public Sensor {
   }
 
   bool sleep_coming_ = false, end_coming_ = false;
-  const std::function<void(bool)> on_sleep_ = [this](bool coming) { sleep_coming_ = coming; };
-  const std::function<void(bool)> on_end_ = [this](bool coming) { end_coming_ = coming; };
+  const BusListener on_sleep_ = [this](sd_bus_message* signal) { take(signal, sleep_coming_); };
+  const BusListener on_end_ = [this](sd_bus_message* signal) { take(signal, end_coming_); };
   OwnedFd hold_;
   std::optional<Millis> let_go_at_;
   uint64_t heard_connection_ = 0;

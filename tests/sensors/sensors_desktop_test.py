@@ -115,6 +115,23 @@ class Idle(DesktopTest):
         sensors.next("idle")
         self.assertEqual(sensors.next("idle")["idle_ms"], 20)
 
+    def test_gnome_tells_a_touch(self):
+        """Nobody has to ask GNOME each second while the owner is away."""
+        session = self.session_bus()
+        mutter = self.mock_mutter(session, 400_000)
+        mutter.at(MUTTER[1]).AddMethod(MUTTER[2], "AddUserActiveWatch", "", "u",
+                                       "self.n = getattr(self, 'n', 0) + 1; ret = self.n")
+        sensors = self.start(session)
+        sensors.configure(idle_threshold_ms=180_000)
+        sensors.wait("idle", lambda line: known(line) and line["every_ms"] == 4_000)
+        self.set_mutter(mutter, 20)
+        mutter.at(MUTTER[1]).EmitSignal(MUTTER[2], "WatchFired", "u", [dbus.UInt32(1)])
+        line = sensors.next("idle", lambda line: line["idle_ms"] == 20)
+        self.assertEqual(line["every_ms"], 2_000)
+        # The threshold is not missed by a question that comes late.
+        self.set_mutter(mutter, 179_500)
+        sensors.next("idle", lambda line: line["every_ms"] == 500)
+
     def test_kde_on_x11(self):
         """F10: KDE leaves the login service's hint false and counts in milliseconds."""
         session, system = self.session_bus(), self.system_bus()
@@ -237,6 +254,7 @@ class Idle(DesktopTest):
         sensors = self.start(session)
         idle = sensors.wait("idle", known)
         self.assertEqual(idle["backend"], "terminals")
+        self.assertNotIn("locked", idle)
         self.assertLess(idle["idle_ms"], 1_000_000)
         os.utime(terminal, (time.time() - 7_200, time.time()))
         self.assertEqual(sensors.next("idle", lambda line: line["idle_ms"] == 3_600_000)["backend"],
@@ -272,6 +290,7 @@ class Idle(DesktopTest):
         self.set_logind(logind, other, SESSION, Type="wayland")
         idle = sensors.test("idle")
         self.assertEqual((idle["idle_ms"], idle["backend"]), (0, "logind"))
+        self.assertNotIn("locked", idle)  # A locked screen behind it makes nobody away.
         self.set_logind(logind, other, SESSION, Class="greeter")
         self.assertEqual(sensors.test("idle")["idle_ms"], 500_000)
 
