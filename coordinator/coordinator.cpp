@@ -36,6 +36,7 @@ Result<std::unique_ptr<Coordinator>> Coordinator::open(DataFolder folder, kj::Ti
   SHOAL_TRY_ASSIGN(shards, ShardStore::open(folder.path / "shards", std::move(folder.master)));
   auto parts = std::make_unique<Parts>(std::move(folder), std::move(shards), timer, clock, random);
   SHOAL_TRY(remove_strays(*parts));
+  SHOAL_TRY(parts->ledger.settle_former_run());
   SHOAL_TRY_ASSIGN(unfinished,
                    parts->sessions.fail_unfinished(clock.now_wall(), "coordinator restarted"));
   parts->journal.note("coordinator_started",

@@ -13,6 +13,7 @@ namespace {
 
 constexpr Bytes kCertificateBytesMax{64 << 10};
 constexpr const char* kInitialised = "initialised";
+constexpr const char* kReceiptKey = "receipt_key";  // Its seed, wrapped by the master key.
 constexpr size_t kInviteBytes = 16;
 
 // The setting that tells the right master key from a wrong one: this text, wrapped by it.
@@ -61,6 +62,21 @@ Result<void> check_master_key(const std::filesystem::path& path, Store& store,
                    hex_encode(wrap_key(master, SecretBytes(as_bytes(kMasterCheckText)))));
 }
 
+// The key that signs receipts; a store from before there were any gets one.
+Result<SigningKey> load_receipt_key(Store& store, const SecretBytes& master) {
+  SettingTable facts(store);
+  SHOAL_TRY_ASSIGN(text, facts.get(kReceiptKey));
+  if (!text) {
+    SigningKey key = SigningKey::generate();
+    SHOAL_TRY(facts.set(kReceiptKey, hex_encode(wrap_key(master, key.seed()))));
+    return key;
+  }
+  SHOAL_TRY_ASSIGN(wrapped, hex_decode(*text));
+  Result<SecretBytes> seed = unwrap_key(master, wrapped);
+  if (!seed.ok()) return with_context(seed.error(), "the key that signs receipts");
+  return SigningKey::from_seed(seed.value().view());
+}
+
 Result<DataFolder> read_folder(const std::filesystem::path& path, std::string_view passphrase,
                                std::unique_ptr<Store> store) {
   DataFolder folder;
@@ -72,6 +88,8 @@ Result<DataFolder> read_folder(const std::filesystem::path& path, std::string_vi
   folder.pin = rpc::pin_of(folder.certificate.der);
   SHOAL_TRY_ASSIGN(master, load_master_key(path, passphrase));
   SHOAL_TRY(check_master_key(path, *store, master));
+  SHOAL_TRY_ASSIGN(receipt_key, load_receipt_key(*store, master));
+  folder.receipt_key = std::move(receipt_key);
   folder.master = std::move(master);
   folder.store = std::move(store);
   return folder;

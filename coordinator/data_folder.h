@@ -8,6 +8,7 @@
 //   while it runs      admin.sock  the administrators' door while it runs
 
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "base/clock.h"
@@ -28,6 +29,7 @@ struct DataFolder {
   rpc::Certificate certificate;
   std::string pin;
   SecretBytes master;
+  std::optional<SigningKey> receipt_key;  // Never empty once it is open. It never changes.
   std::unique_ptr<Store> store;
 };
 

@@ -9,6 +9,9 @@ namespace shoal {
 std::span<const SettingSpec> coordinator_setting_table() {
   static const SettingSpec kTable[] = {
       {"name", std::string("Shoal"), "What volunteers see as this coordinator's name."},
+      {"operator", std::string(),
+       "Who runs this coordinator and what for, in a few sentences: volunteers read it before they "
+       "join."},
       {"listen.host", std::string("0.0.0.0"), "The address to listen on for hosts."},
       {"listen.port", int64_t{7410}, "The port to listen on; 0 takes any free one.", 0, 65535},
       {"listen.public_host", std::string(),
@@ -54,6 +57,7 @@ std::span<const SettingSpec> coordinator_setting_table() {
 CoordinatorSettings coordinator_settings(const Settings& settings) {
   CoordinatorSettings out;
   out.name = settings.text("name");
+  out.operator_text = settings.text("operator");
   out.listen_host = settings.text("listen.host");
   out.listen_port = static_cast<uint16_t>(settings.integer("listen.port"));
   out.public_host = settings.text("listen.public_host");

@@ -16,6 +16,7 @@ std::span<const SettingSpec> coordinator_setting_table();
 
 struct CoordinatorSettings {
   std::string name;
+  std::string operator_text;  // Who runs it and what for, for volunteers.
   std::string listen_host;
   uint16_t listen_port = 0;  // 0: any free one.
   std::string public_host;   // Empty: see attach_host.

@@ -10,8 +10,9 @@ using Common = import "common.capnp";
 interface Admin {
   status @0 () -> (status :Status);
 
-  publishModel @1 (manifest :Text, keys :List(Data)) -> (upload :ModelUpload);
+  publishModel @1 (manifest :Text, keys :List(Data), purpose :Text) -> (upload :ModelUpload);
   # `manifest` is the JSON that `shoal-run cut` printed; one key for each of its shards, in order.
+  # `purpose` tells volunteers what the model is for; it may be empty.
 
   listModels @2 () -> (models :List(ModelInfo));
   removeModel @3 (name :Text) -> ();
@@ -29,6 +30,26 @@ interface Admin {
   # Streams tokens into `sink`; dropping the call ends the session.
 
   listEvents @9 (afterId :UInt64, countMax :UInt32) -> (events :List(Event));
+
+  listReceipts @10 (hostId :UInt64, afterNumber :UInt64, countMax :UInt32)
+      -> (receipts :List(Common.Receipt), receiptKey :Data);
+  # What one host was told of its work, oldest first, and the key that signed it. At most
+  # limits::kReceiptsPerCallMax: ask again after the last one's number.
+
+  reconcileLedger @11 () -> (report :LedgerReport);
+  # Adds up and checks all that the ledger ever said. Long; the coordinator works on meanwhile.
+}
+
+struct LedgerReport {
+  leases @0 :UInt64;
+  receipts @1 :UInt64;
+  hosts @2 :UInt32;
+  pending @3 :UInt64;          # Leases that wait for their session's end.
+  creditConfirmed @4 :Float64;
+  creditPending @5 :Float64;
+  creditRejected @6 :Float64;
+  problems @7 :List(Text);     # Sentences; empty when all of it agrees. The first 100.
+  problemCount @8 :UInt64;
 }
 
 struct Status {
@@ -57,11 +78,12 @@ interface ModelUpload {
 struct ModelInfo {
   name @0 :Text;
   digest @1 :Text;           # Of the manifest, in hex.
-  architecture @2 :Text;
+  architecture @2 :Text;     # "damaged" when its manifest cannot be read: publish it again.
   fragments @3 :UInt32;      # Embedding, blocks and head.
   sealedBytes @4 :UInt64;
   context @5 :UInt32;
   publishedAtMs @6 :Int64;
+  purpose @7 :Text;          # What it is for, as its publisher wrote it.
 }
 
 struct HostInfo {
@@ -73,6 +95,10 @@ struct HostInfo {
   connected @5 :Bool;
   lastSeenMs @6 :Int64;
   devices @7 :List(Device);
+  newestReceipt @8 :UInt64;  # Its number; 0: none.
+  creditConfirmed @9 :Float64;
+  creditPending @10 :Float64;
+  creditRejected @11 :Float64;
 
   enum Standing {
     volunteer @0;

@@ -117,7 +117,8 @@ Result<void> host_list(const Context& context) {
     for (const auto host : response.getHosts()) {
       const std::vector<std::string> who = {
           std::to_string(host.getId()), host.getName().cStr(), word_of(host.getStanding()),
-          host.getConnected() ? "yes" : "last " + show_time(host.getLastSeenMs())};
+          host.getConnected() ? "yes" : "last " + show_time(host.getLastSeenMs()),
+          show_credit(host.getCreditConfirmed())};
       Json devices = Json::array();
       for (const auto device : host.getDevices()) {
         const auto info = device.getInfo();
@@ -149,6 +150,10 @@ Result<void> host_list(const Context& context) {
                      {"standing", word_of(host.getStanding())},
                      {"connected", host.getConnected()},
                      {"last_seen_ms", host.getLastSeenMs()},
+                     {"receipts", host.getNewestReceipt()},
+                     {"credit_confirmed", host.getCreditConfirmed()},
+                     {"credit_pending", host.getCreditPending()},
+                     {"credit_rejected", host.getCreditRejected()},
                      {"devices", std::move(devices)}});
     }
     if (context.json) {
@@ -156,8 +161,8 @@ Result<void> host_list(const Context& context) {
     } else if (rows.empty()) {
       std::printf("No hosts yet: shoalctl invite makes the URL by which they attach.\n");
     } else {
-      print_table({"ID", "HOST", "STANDING", "CONNECTED", "DEVICE", "STATE", "EXACT", "MEMORY",
-                   "NAME", "REASON"},
+      print_table({"ID", "HOST", "STANDING", "CONNECTED", "CREDIT", "DEVICE", "STATE", "EXACT",
+                   "MEMORY", "NAME", "REASON"},
                   rows);
     }
     return {};

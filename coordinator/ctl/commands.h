@@ -38,6 +38,7 @@ void print_table(const std::vector<std::string>& titles,
 void print_json(const Json& json);       // One line.
 std::string show_time(int64_t wall_ms);  // "-" for 0.
 std::string show_bytes(uint64_t bytes);
+std::string show_credit(double credit);
 Json stage_json(rpc::StageInfo::Reader stage);
 std::string stage_text(rpc::StageInfo::Reader stage);
 
@@ -49,10 +50,16 @@ Result<void> host_standing(const Context& context, uint64_t id, rpc::HostInfo::S
 Result<void> session_list(const Context& context, uint32_t ended_max);
 Result<void> event_list(const Context& context, uint64_t after, uint32_t count);
 
-Result<void> model_publish(const Context& context, const std::filesystem::path& model,
-                           const std::string& name);
+struct PublishOptions {
+  std::string path, name, purpose;
+};
+Result<void> model_publish(const Context& context, const PublishOptions& options);
 Result<void> model_list(const Context& context);
 Result<void> model_remove(const Context& context, const std::string& name);
+
+Result<void> ledger_list(const Context& context);
+Result<void> ledger_show(const Context& context, uint64_t host, uint64_t after, uint32_t count);
+Result<void> ledger_reconcile(const Context& context);
 
 struct GenerateOptions {
   std::string model, prompt, privacy = "public";

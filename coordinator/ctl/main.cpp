@@ -41,13 +41,19 @@ int main(int argc, char** argv) {
   line.command("status", "Show how the coordinator is", with(ctl::status));
 
   CLI::App& model = line.group("model", "Publish, list and remove models");
-  std::string path, name;
+  std::string name;
+  ctl::PublishOptions publishing;
   CLI::App& publish =
       line.command(model, "publish", "Cut a model into sealed shards and publish it",
-                   with([&](const ctl::Context& c) { return ctl::model_publish(c, path, name); }));
-  publish.add_option("path", path, "A GGUF file, or a folder with safetensors and config.json")
+                   with([&](const ctl::Context& c) { return ctl::model_publish(c, publishing); }));
+  publish
+      .add_option("path", publishing.path,
+                  "A GGUF file, or a folder with safetensors and config.json")
       ->required();
-  publish.add_option("--name", name, "What to publish it as, instead of the model's own name");
+  publish.add_option("--name", publishing.name,
+                     "What to publish it as, instead of the model's own name");
+  publish.add_option("--purpose", publishing.purpose,
+                     "What it is for: volunteers read it before they allow it");
   line.command(model, "list", "Show the published models", with(ctl::model_list));
   line.command(model, "remove", "Remove a published model and its shards",
                with([&](const ctl::Context& c) { return ctl::model_remove(c, name); }))
@@ -70,6 +76,20 @@ int main(int argc, char** argv) {
   add_standing("untrust", "Make a host an ordinary volunteer (also lifts a ban)",
                rpc::HostInfo::Standing::VOLUNTEER);
   add_standing("ban", "Drop a host and let it in no more", rpc::HostInfo::Standing::BANNED);
+
+  CLI::App& ledger = line.group("ledger", "Show what the hosts' work was worth");
+  line.command(ledger, "list", "Show each host's credit", with(ctl::ledger_list));
+  uint64_t ledger_host = 0, after_number = 0;
+  uint32_t receipts = 1000;
+  CLI::App& show = line.command(ledger, "show", "Show one host's receipts, oldest first",
+                                with([&](const ctl::Context& c) {
+                                  return ctl::ledger_show(c, ledger_host, after_number, receipts);
+                                }));
+  show.add_option("id", ledger_host, "As host list shows it")->required();
+  show.add_option("--after", after_number, "Only those after this number");
+  show.add_option("--count", receipts, "At most so many");
+  line.command(ledger, "reconcile", "Check that all sums, numbers and signatures agree",
+               with(ctl::ledger_reconcile));
 
   uint32_t ended = 20;
   line.command(line.group("session", "Show generations"), "list",

@@ -31,7 +31,8 @@ Json model_json(rpc::ModelInfo::Reader model) {
           {"fragments", model.getFragments()},
           {"sealed_bytes", model.getSealedBytes()},
           {"context", model.getContext()},
-          {"published_at_ms", model.getPublishedAtMs()}};
+          {"published_at_ms", model.getPublishedAtMs()},
+          {"purpose", model.getPurpose().cStr()}};
 }
 
 // What `shoal-run cut` made.
@@ -133,8 +134,8 @@ Result<void> send_shard(Link& link, rpc::ModelUpload::Client& upload, uint32_t i
 
 }  // namespace
 
-Result<void> model_publish(const Context& context, const std::filesystem::path& model,
-                           const std::string& name) {
+Result<void> model_publish(const Context& context, const PublishOptions& options) {
+  const std::filesystem::path model = options.path;
   if (!is_there(model)) {
     return Error{ErrorCode::kNotFound, "there is no " + model.string()};
   }
@@ -145,8 +146,8 @@ Result<void> model_publish(const Context& context, const std::filesystem::path& 
     const TempDir folder;  // Sealed shards only; the keys never touch the disk.
     SHOAL_TRY_ASSIGN(parts, cut(link, model, folder.path()));
     std::string manifest = parts.manifest;
-    if (!name.empty()) {
-      SHOAL_TRY_ASSIGN(renamed, rename_manifest(manifest, name));
+    if (!options.name.empty()) {
+      SHOAL_TRY_ASSIGN(renamed, rename_manifest(manifest, options.name));
       manifest = renamed;
     }
     SHOAL_TRY_ASSIGN(checked, read_model_manifest(manifest));
@@ -156,6 +157,7 @@ Result<void> model_publish(const Context& context, const std::filesystem::path& 
     }
     auto request = link.admin.publishModelRequest();
     request.setManifest(manifest);
+    request.setPurpose(options.purpose);
     auto keys = request.initKeys(static_cast<uint>(parts.keys.size()));
     // The message points at the keys where they are, which is until the model is published, and
     // holds no copy of them.
@@ -194,14 +196,16 @@ Result<void> model_list(const Context& context) {
       all.push_back(model_json(model));
       rows.push_back({model.getName().cStr(), model.getArchitecture().cStr(),
                       std::to_string(model.getFragments()), show_bytes(model.getSealedBytes()),
-                      std::to_string(model.getContext()), show_time(model.getPublishedAtMs())});
+                      std::to_string(model.getContext()), show_time(model.getPublishedAtMs()),
+                      model.getPurpose().cStr()});
     }
     if (context.json) {
       print_json({{"models", std::move(all)}});
     } else if (rows.empty()) {
       std::printf("No models yet: shoalctl model publish PATH.\n");
     } else {
-      print_table({"NAME", "ARCHITECTURE", "FRAGMENTS", "SEALED", "CONTEXT", "PUBLISHED"}, rows);
+      print_table(
+          {"NAME", "ARCHITECTURE", "FRAGMENTS", "SEALED", "CONTEXT", "PUBLISHED", "PURPOSE"}, rows);
     }
     return {};
   });

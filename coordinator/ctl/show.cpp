@@ -95,6 +95,12 @@ std::string show_bytes(uint64_t bytes) {
   return text;
 }
 
+std::string show_credit(double credit) {
+  char text[32];
+  std::snprintf(text, sizeof text, credit < 1 ? "%.6f" : "%.3f", credit);
+  return text;
+}
+
 Json stage_json(rpc::StageInfo::Reader stage) {
   return {{"host_id", stage.getHostId()},
           {"host", stage.getHostName().cStr()},

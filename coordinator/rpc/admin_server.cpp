@@ -63,7 +63,8 @@ class AdminServer final : public rpc::Admin::Server {
     status.setPin(parts_.folder.pin);
     status.setHostsKnown(static_cast<uint32_t>(known));
     status.setHostsConnected(static_cast<uint32_t>(parts_.pool.hosts().size()));
-    status.setDevicesReady(static_cast<uint32_t>(parts_.pool.offers().size()));
+    status.setDevicesReady(
+        static_cast<uint32_t>(parts_.pool.offers(parts_.timer.now(), {}).size()));
     status.setModels(static_cast<uint32_t>(models));
     const int64_t tokens = rpc::require(parts_.sessions.tokens_ever());
     int64_t relayed = parts_.relayed_bytes;
@@ -78,7 +79,9 @@ class AdminServer final : public rpc::Admin::Server {
     const auto params = context.getParams();
     const std::string manifest =
         rpc::text_of(params.getManifest(), limits::kManifestBytesMax, "manifest");
-    context.getResults().setUpload(begin_model_upload(parts_, manifest, params.getKeys()));
+    context.getResults().setUpload(
+        begin_model_upload(parts_, manifest, params.getKeys(),
+                           rpc::text_of(params.getPurpose(), limits::kReasonBytesMax, "purpose")));
     return kj::READY_NOW;
   }
 
@@ -121,6 +124,11 @@ class AdminServer final : public rpc::Admin::Server {
       host.setVersion(row.version);
       host.setStanding(wire_standing(row.standing));
       host.setLastSeenMs(row.last_seen.count);
+      const Ledger::Standing standing = rpc::require(parts_.ledger.standing(row.id));
+      host.setNewestReceipt(standing.newest_receipt);
+      host.setCreditConfirmed(standing.confirmed);
+      host.setCreditPending(standing.pending);
+      host.setCreditRejected(standing.rejected);
       const auto live = parts_.pool.hosts().find(row.id);
       host.setConnected(live != parts_.pool.hosts().end());
       if (live != parts_.pool.hosts().end()) {
@@ -128,10 +136,10 @@ class AdminServer final : public rpc::Admin::Server {
         const std::vector<PoolDevice>& devices = live->second->devices;
         auto out = host.initDevices(static_cast<uint>(devices.size()));
         for (uint d = 0; d < out.size(); ++d) {
-          write_device(
-              out[d], devices[d].row,
-              device_state_word(devices[d], live->second->taken_of(devices[d].row.name_on_host)),
-              devices[d].reason);
+          write_device(out[d], devices[d].row,
+                       state_word(devices[d].state,
+                                  live->second->taken_of(devices[d].row.name_on_host).stages),
+                       devices[d].reason);
         }
         continue;
       }
@@ -194,7 +202,55 @@ class AdminServer final : public rpc::Admin::Server {
     return kj::READY_NOW;
   }
 
+  kj::Promise<void> listReceipts(ListReceiptsContext context) override {
+    const auto params = context.getParams();
+    const HostId host{static_cast<int64_t>(std::min<uint64_t>(params.getHostId(), INT64_MAX))};
+    if (!rpc::require(parts_.hosts.find(host))) {
+      rpc::throw_error(
+          {ErrorCode::kNotFound, "there is no host " + std::to_string(host.value) +
+                                     "; shoalctl host list shows those that are known"});
+    }
+    const std::vector<Receipt> receipts = rpc::require(parts_.ledger.receipts(
+        host, params.getAfterNumber(),
+        std::min<uint32_t>(params.getCountMax(), limits::kReceiptsPerCallMax)));
+    auto results = context.getResults();
+    auto out = results.initReceipts(static_cast<uint>(receipts.size()));
+    for (uint i = 0; i < out.size(); ++i) write_receipt(receipts[i], out[i]);
+    results.setReceiptKey(rpc::kj_bytes(parts_.ledger.receipt_key().bytes));
+    return kj::READY_NOW;
+  }
+
+  kj::Promise<void> reconcileLedger(ReconcileLedgerContext context) override {
+    context.allowCancellation();
+    auto check = kj::heap<LedgerCheck>(parts_.ledger_table, parts_.ledger.receipt_key());
+    LedgerCheck& checking = *check;
+    return check_on(checking)
+        .then([&checking, context]() mutable {
+          const LedgerCheck::Report& report = checking.report();
+          auto out = context.getResults().initReport();
+          out.setLeases(static_cast<uint64_t>(report.leases));
+          out.setReceipts(static_cast<uint64_t>(report.receipts));
+          out.setHosts(static_cast<uint32_t>(report.hosts));
+          out.setPending(static_cast<uint64_t>(report.pending));
+          out.setCreditConfirmed(credit_of(CreditParts{report.sums.confirmed}));
+          out.setCreditPending(credit_of(CreditParts{report.sums.pending}));
+          out.setCreditRejected(credit_of(CreditParts{report.sums.rejected}));
+          auto problems = out.initProblems(static_cast<uint>(report.problems.size()));
+          for (uint i = 0; i < problems.size(); ++i) problems.set(i, report.problems[i]);
+          out.setProblemCount(static_cast<uint64_t>(report.problem_count));
+        })
+        .attach(kj::mv(check));
+  }
+
  private:
+  // Between two pieces of a long check, all others have their turn: a timer lets them.
+  kj::Promise<void> check_on(LedgerCheck& check) {
+    if (!rpc::require(check.go_on())) return kj::READY_NOW;
+    return parts_.timer.afterDelay(1 * kj::MILLISECONDS).then([this, &check] {
+      return check_on(check);
+    });
+  }
+
   void write_session(rpc::SessionInfo::Builder out, const SessionRow& row) {
     const auto live = std::ranges::find_if(
         parts_.live, [&](const Session* session) { return session->row().id == row.id; });

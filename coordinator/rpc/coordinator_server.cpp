@@ -8,9 +8,12 @@
 
 #include "base/log.h"
 #include "base/random.h"
+#include "base/text.h"
 #include "coordinator/data_folder.h"
+#include "coordinator/rpc/card.h"
 #include "schema/limits.h"
 #include "schema/login.h"
+#include "schema/message.h"
 #include "schema/require.h"
 
 namespace shoal {
@@ -19,6 +22,10 @@ namespace {
 constexpr size_t kNonceBytes = 32;
 constexpr int kPingsMissedMax = 3;
 constexpr double kHopSecondsMax = 60;
+constexpr uint64_t kAvailableMsMax = uint64_t{366} * 24 * 3600 * 1000;  // More is no end.
+// What a card may hold for a stranger, who may ask for several, and for a host.
+constexpr size_t kStrangersCardBytesMax = limits::kLoginMessageBytesMax / 2;
+constexpr size_t kHostsCardBytesMax = size_t{4} << 20;
 constexpr Millis kSeenInterval{
     300'000};  // How often a host's last sign of life is stored while it stays.
 
@@ -28,7 +35,7 @@ int64_t count(uint64_t value) {
   return static_cast<int64_t>(std::min<uint64_t>(value, INT64_MAX / 4));
 }
 
-PoolDevice device_of(rpc::DeviceReport::Reader report) {
+PoolDevice device_of(rpc::DeviceReport::Reader report, kj::TimePoint now) {
   PoolDevice device;
   const auto info = report.getInfo();
   device.row.name_on_host = rpc::text_of(info.getId(), limits::kNameBytesMax, "device id");
@@ -56,10 +63,18 @@ PoolDevice device_of(rpc::DeviceReport::Reader report) {
       rpc::text_of(test.getFirstFailure(), limits::kReasonBytesMax, "first failure");
 
   device.reason = rpc::text_of(report.getReason(), limits::kReasonBytesMax, "device reason");
+  if (device.reason.empty()) {
+    device.reason = cut_utf8(english(read_message(report.getWhy())), limits::kReasonBytesMax);
+  }
+  const uint64_t available = report.getAvailableMs();
+  if (available > 0 && available < kAvailableMsMax) {
+    device.available_until = now + static_cast<int64_t>(available) * kj::MILLISECONDS;
+  }
   switch (report.getState()) {
     case rpc::DeviceReport::State::READY: device.state = DeviceState::kReady; break;
     case rpc::DeviceReport::State::STARTING: device.state = DeviceState::kStarting; break;
     case rpc::DeviceReport::State::DRAINING: device.state = DeviceState::kDraining; break;
+    case rpc::DeviceReport::State::PAUSED: device.state = DeviceState::kPaused; break;
     default:
       device.state = DeviceState::kFailed;
       break;  // A state newer than we are is no ready one.
@@ -90,7 +105,7 @@ class HostSessionServer final : public rpc::HostSession::Server {
     rpc::require_at_most(reports.size(), limits::kDevicesPerHostMax, "devices");
     std::vector<PoolDevice> devices;
     for (const auto report : reports) {
-      PoolDevice device = device_of(report);
+      PoolDevice device = device_of(report, parts_.timer.now());
       const bool twice = std::ranges::any_of(devices, [&](const PoolDevice& other) {
         return other.row.name_on_host == device.row.name_on_host;
       });
@@ -138,6 +153,8 @@ class HostSessionServer final : public rpc::HostSession::Server {
     require_current();
     context.getResults().setIntervalMs(
         static_cast<uint32_t>(parts_.folder.settings.ping_interval.count));
+    write_standing(parts_, *parts_.pool.find(id_, login_), since_,
+                   context.getResults().initStanding());
     const Millis now = parts_.clock.now_wall();
     if (now - stored_seen_ >= kSeenInterval) {
       stored_seen_ = now;
@@ -149,7 +166,36 @@ class HostSessionServer final : public rpc::HostSession::Server {
   kj::Promise<void> leave(LeaveContext context) override {
     const std::string reason =
         rpc::text_of(context.getParams().getReason(), limits::kReasonBytesMax, "reason");
-    end("host_left", reason.empty() ? "goodbye" : reason);
+    end("host_left", reason.empty() ? "goodbye" : reason, /*in_order=*/true);
+    return kj::READY_NOW;
+  }
+
+  kj::Promise<void> setConsent(SetConsentContext context) override {
+    require_current();
+    const auto list = context.getParams().getDenied();
+    rpc::require_at_most(list.size(), limits::kJobClassesMax, "denied");
+    std::set<JobClass> denied;
+    for (const auto job_class : list) denied.insert(read_job_class(job_class));
+    parts_.pool.set_denied(id_, login_, std::move(denied));
+    return kj::READY_NOW;
+  }
+
+  kj::Promise<void> readReceipts(ReadReceiptsContext context) override {
+    require_current();
+    const auto params = context.getParams();
+    const std::vector<Receipt> receipts = rpc::require(parts_.ledger.receipts(
+        id_, params.getAfterNumber(),
+        std::min<uint32_t>(params.getCountMax(), limits::kReceiptsPerCallMax)));
+    auto out = context.getResults().initReceipts(static_cast<uint>(receipts.size()));
+    for (uint i = 0; i < out.size(); ++i) write_receipt(receipts[i], out[i]);
+    return kj::READY_NOW;
+  }
+
+  kj::Promise<void> describe(DescribeContext context) override {
+    require_current();
+    auto results = context.getResults();
+    write_card(parts_, results.initCard(), kHostsCardBytesMax);
+    results.setReceiptKey(rpc::kj_bytes(parts_.ledger.receipt_key().bytes));
     return kj::READY_NOW;
   }
 
@@ -164,9 +210,9 @@ class HostSessionServer final : public rpc::HostSession::Server {
     heard_ = parts_.timer.now();
   }
 
-  void end(const char* event, const std::string& reason) {
+  void end(const char* event, const std::string& reason, bool in_order = false) {
     if (!parts_.pool.is_current(id_, login_)) return;
-    parts_.pool.detach(id_, login_);
+    parts_.pool.detach(id_, login_, in_order);
     const Result<void> seen = parts_.hosts.set_last_seen(id_, parts_.clock.now_wall());
     if (!seen.ok()) log_error("coordinator", "last_seen_not_stored", {{"why", seen.error()}});
     parts_.journal.note_of_host(event, name_ + ": " + reason, id_);
@@ -182,6 +228,7 @@ class HostSessionServer final : public rpc::HostSession::Server {
       const char* const kind = device.state == DeviceState::kReady      ? "device_ready"
                                : device.state == DeviceState::kFailed   ? "device_failed"
                                : device.state == DeviceState::kDraining ? "device_draining"
+                               : device.state == DeviceState::kPaused   ? "device_paused"
                                                                         : "device_starting";
       parts_.journal.note_of_host(kind,
                                   name_ + ": " + device.row.name_on_host +
@@ -226,6 +273,7 @@ class HostSessionServer final : public rpc::HostSession::Server {
   const std::string name_;
   kj::TimePoint heard_;
   Millis stored_seen_;
+  std::map<std::string, StandingSince> since_;
   kj::Promise<void> hop_ = kj::READY_NOW;
   kj::Promise<void> watch_;  // Last: it uses the others.
 };
@@ -287,6 +335,11 @@ class CoordinatorServer final : public rpc::Coordinator::Server {
     results.setSession(kj::heap<HostSessionServer>(parts_, known.id, number, known.name));
     results.setHostId(static_cast<uint64_t>(known.id.value));
     results.setTrusted(trusted);
+    return kj::READY_NOW;
+  }
+
+  kj::Promise<void> describe(DescribeContext context) override {
+    write_card(parts_, context.getResults().initCard(), kStrangersCardBytesMax);
     return kj::READY_NOW;
   }
 

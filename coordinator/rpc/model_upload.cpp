@@ -4,6 +4,9 @@
 #include <optional>
 
 #include "base/log.h"
+#include "base/text.h"
+#include "coordinator/rpc/card.h"
+#include "coordinator/work/credit.h"
 #include "schema/limits.h"
 #include "schema/require.h"
 
@@ -60,8 +63,8 @@ class ModelUploadServer final : public rpc::ModelUpload::Server {
     stored_ = true;
     parts_.journal.note("model_published",
                         row_.name + ", " + std::to_string(row_.shards.size()) + " shards");
-    write_model_info(context.getResults().initModel(), row_,
-                     {manifest_.architecture, manifest_.context});
+    forget_offered_models(parts_);
+    write_model_info(context.getResults().initModel(), row_, facts_of(manifest_));
     return kj::READY_NOW;
   }
 
@@ -84,7 +87,8 @@ class ModelUploadServer final : public rpc::ModelUpload::Server {
 }  // namespace
 
 rpc::ModelUpload::Client begin_model_upload(Parts& parts, const std::string& text,
-                                            capnp::List<capnp::Data>::Reader keys) {
+                                            capnp::List<capnp::Data>::Reader keys,
+                                            std::string purpose) {
   ModelManifest manifest = rpc::require(read_model_manifest(text));
   if (manifest.shards.size() > limits::kFragmentsMax || keys.size() != manifest.shards.size()) {
     rpc::throw_error({ErrorCode::kInvalid, "keys: " + std::to_string(keys.size()) + " for " +
@@ -95,10 +99,15 @@ rpc::ModelUpload::Client begin_model_upload(Parts& parts, const std::string& tex
         {ErrorCode::kExists, "there is a model " + manifest.name +
                                  " already; remove it first, or publish under another --name"});
   }
+  if (!is_printable(purpose)) {
+    rpc::throw_error({ErrorCode::kInvalid,
+                      "purpose: it holds what cannot be shown: control characters, or no UTF-8"});
+  }
   ModelRow row;
   row.name = manifest.name;
   row.digest = manifest.digest;
   row.manifest = text;
+  row.purpose = std::move(purpose);
   for (uint i = 0; i < keys.size(); ++i) {
     if (keys[i].size() != kKeyBytes) {
       rpc::throw_error(
@@ -120,6 +129,21 @@ rpc::ModelUpload::Client begin_model_upload(Parts& parts, const std::string& tex
   return kj::heap<ModelUploadServer>(parts, std::move(row), std::move(manifest));
 }
 
+ModelFacts facts_of(const ModelManifest& manifest) {
+  ModelFacts facts;
+  facts.architecture = manifest.architecture;
+  facts.context = manifest.context;
+  std::vector<FragmentCost> costs;
+  Bytes smallest{INT64_MAX};
+  for (const ManifestShard& shard : manifest.shards) {
+    costs.push_back(shard.cost);
+    smallest = std::min(smallest, stage_memory({&shard.cost, 1}, 1, 1));
+  }
+  facts.credit_per_row = credit_of(credit_parts(work_flops(costs, 1)));
+  facts.smallest_need = smallest;
+  return facts;
+}
+
 const ModelFacts& model_facts(Parts& parts, const ModelRow& row) {
   if (const auto known = parts.model_facts.find(row.id); known != parts.model_facts.end()) {
     return known->second;
@@ -128,12 +152,12 @@ const ModelFacts& model_facts(Parts& parts, const ModelRow& row) {
     SHOAL_TRY_ASSIGN(found, parts.models.find(row.name));
     if (!found) return Error{ErrorCode::kNotFound, "there is no model " + row.name};
     SHOAL_TRY_ASSIGN(manifest, read_model_manifest(found->manifest));
-    return ModelFacts{manifest.architecture, manifest.context};
+    return facts_of(manifest);
   };
   Result<ModelFacts> facts = read();
   if (!facts.ok()) {
     log_warning("coordinator", "model_damaged", {{"model", row.name}, {"why", facts.error()}});
-    facts = ModelFacts{"damaged", 0};
+    facts = ModelFacts{.architecture = "damaged", .damaged = true};
   }
   return parts.model_facts[row.id] = std::move(facts).value();
 }
@@ -146,6 +170,7 @@ void write_model_info(rpc::ModelInfo::Builder out, const ModelRow& row, const Mo
   out.setSealedBytes(static_cast<uint64_t>(row.sealed_bytes));
   out.setContext(static_cast<uint32_t>(facts.context));
   out.setPublishedAtMs(row.published_at.count);
+  out.setPurpose(row.purpose);
 }
 
 Result<void> remove_model(Parts& parts, const std::string& name) {
@@ -163,6 +188,7 @@ Result<void> remove_model(Parts& parts, const std::string& name) {
   SHOAL_TRY(parts.models.remove(found->id));
   parts.live_models.erase(name);
   parts.model_facts.erase(found->id);
+  forget_offered_models(parts);
   for (const ShardRow& shard : found->shards) remove_unused(parts, shard.digest);
   parts.journal.note("model_removed", name);
   return {};

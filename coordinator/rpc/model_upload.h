@@ -11,11 +11,13 @@ namespace shoal {
 
 // Checks the manifest and wraps the keys. `parts` outlives the upload. Throws what is wrong.
 rpc::ModelUpload::Client begin_model_upload(Parts& parts, const std::string& manifest,
-                                            capnp::List<capnp::Data>::Reader keys);
+                                            capnp::List<capnp::Data>::Reader keys,
+                                            std::string purpose);
 
 // What lists say of a model beyond its row: read once from its manifest, without its tokenizer. A
 // manifest that cannot be read is said to be damaged; the other models are listed all the same.
 const ModelFacts& model_facts(Parts& parts, const ModelRow& row);
+ModelFacts facts_of(const ModelManifest& manifest);
 
 void write_model_info(rpc::ModelInfo::Builder out, const ModelRow& row, const ModelFacts& facts);
 

@@ -7,13 +7,16 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/random.h"
 #include "coordinator/data_folder.h"
 #include "coordinator/session/journal.h"
+#include "coordinator/session/ledger.h"
 #include "coordinator/session/pool.h"
 #include "coordinator/session/session.h"
 #include "coordinator/store/host_table.h"
@@ -27,6 +30,16 @@ namespace shoal {
 struct ModelFacts {
   std::string architecture;  // "damaged" when the manifest cannot be read.
   int64_t context = 0;
+  double credit_per_row = 0;
+  Bytes smallest_need;  // Of its fragments, for one row of one position.
+  bool damaged = false;
+};
+
+// A model that sessions may be asked of.
+struct OfferedModel {
+  std::string name, purpose;
+  ModelFacts facts;
+  int64_t sealed_bytes = 0;
 };
 
 struct Parts {
@@ -39,12 +52,15 @@ struct Parts {
         hosts(*folder.store),
         models(*folder.store),
         sessions(*folder.store),
+        ledger_table(*folder.store),
+        ledger(ledger_table, clock, *folder.receipt_key),
         shards(std::move(shard_store)),
         journal(sessions, clock),
         needs{timer,
               clock,
               pool,
               sessions,
+              ledger,
               shards,
               journal,
               folder.settings.session,
@@ -59,6 +75,8 @@ struct Parts {
   HostTable hosts;
   ModelTable models;
   SessionTable sessions;
+  LedgerTable ledger_table;
+  Ledger ledger;
   ShardStore shards;
   Journal journal;
   Pool pool;
@@ -66,6 +84,7 @@ struct Parts {
   std::set<Session*> live;  // Sessions register themselves.
   std::map<std::string, std::shared_ptr<const LiveModel>> live_models;  // Those that were used.
   std::map<ModelId, ModelFacts> model_facts;                            // Those that were listed.
+  std::optional<std::vector<OfferedModel>> offered;                     // Empty: to be read.
 
   Millis started;             // Monotonic.
   uint16_t port = 0;          // Of the hosts' door, once it is open.

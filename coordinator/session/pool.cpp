@@ -8,20 +8,9 @@ namespace {
 
 constexpr double kHopRise = 0.1;
 
-// What a device keeps for its owner, its driver and our own small buffers.
-Bytes usable_memory(Bytes memory) { return Bytes{memory.count / 10 * 9}; }
-
 }  // namespace
 
-std::string_view device_state_word(const PoolDevice& device, const Taken& taken) {
-  switch (device.state) {
-    case DeviceState::kReady: return taken.stages > 0 ? "working" : "pooled";
-    case DeviceState::kStarting: return "sleeping";
-    case DeviceState::kFailed: return "quarantined";
-    case DeviceState::kDraining: return "draining";
-  }
-  SHOAL_UNREACHABLE();
-}
+Bytes usable_memory(Bytes memory) { return Bytes{memory.count / 10 * 9}; }
 
 Pool::Hold::Hold(Hold&& other) noexcept
     : pool_(std::exchange(other.pool_, nullptr)),
@@ -54,8 +43,9 @@ uint64_t Pool::attach(HostId id, const std::string& name, bool trusted, rpc::Hos
   return logins_;
 }
 
-void Pool::detach(HostId id, uint64_t login) {
+void Pool::detach(HostId id, uint64_t login, bool in_order) {
   if (!is_current(id, login)) return;
+  if (in_order) left_in_order_[id] = login;
   const auto node = hosts_.extract(id);
   node.mapped()->go->fulfill();
   note_change();
@@ -76,6 +66,13 @@ void Pool::report(HostId id, uint64_t login, std::vector<PoolDevice> devices) {
 void Pool::set_trusted(HostId id, bool trusted) {
   if (const auto found = hosts_.find(id); found != hosts_.end()) {
     found->second->trusted = trusted;
+    note_change();
+  }
+}
+
+void Pool::set_denied(HostId id, uint64_t login, std::set<JobClass> denied) {
+  if (Host* const host = find(id, login)) {
+    host->denied = std::move(denied);
     note_change();
   }
 }
@@ -103,9 +100,22 @@ PoolDevice* Pool::find(const DevicePlace& place) {
   return found == host->devices.end() ? nullptr : &*found;
 }
 
-std::vector<Pool::Offer> Pool::offers() const {
+bool Pool::is_taken_back(const DevicePlace& place) const {
+  if (!is_current(place.host, place.login)) {
+    const auto left = left_in_order_.find(place.host);
+    return left != left_in_order_.end() && left->second == place.login;
+  }
+  const std::vector<PoolDevice>& devices = hosts_.at(place.host)->devices;
+  return std::ranges::any_of(devices, [&](const PoolDevice& device) {
+    return device.row.name_on_host == place.device &&
+           (device.state == DeviceState::kPaused || device.state == DeviceState::kDraining);
+  });
+}
+
+std::vector<Pool::Offer> Pool::offers(kj::TimePoint now, const JobClass& job_class) const {
   std::vector<Offer> offers;
   for (const auto& [id, host] : hosts_) {
+    const bool denied = host->denied.contains(job_class);
     for (const PoolDevice& device : host->devices) {
       if (device.state != DeviceState::kReady || !device.worker_key) continue;
       const Taken taken = host->taken_of(device.row.name_on_host);
@@ -118,6 +128,11 @@ std::vector<Pool::Offer> Pool::offers() const {
       plan.flops_per_second = device.row.flops_per_second;
       plan.hop_seconds = host->hop_seconds;
       plan.sessions = taken.stages;
+      plan.denied = denied;
+      if (device.available_until) {
+        const kj::Duration left = *device.available_until - now;
+        plan.seconds_available = static_cast<double>(left / kj::MILLISECONDS) / 1000;
+      }
       offers.push_back({{id, host->login, device.row.name_on_host}, plan});
     }
   }

@@ -5,7 +5,7 @@
 // Belongs to the coordinator's one thread. Outlives the sessions that hold places in it.
 
 #include <kj/async.h>
-#include "schema/coordinator.capnp.h"
+#include <kj/time.h>
 
 #include <map>
 #include <memory>
@@ -19,16 +19,18 @@
 #include "base/secrets.h"
 #include "coordinator/store/host_table.h"
 #include "coordinator/work/planner.h"
+#include "coordinator/work/standing.h"
+#include "schema/coordinator.capnp.h"
+#include "schema/receipt.h"
 
 namespace shoal {
-
-enum class DeviceState { kReady, kStarting, kFailed, kDraining };
 
 struct PoolDevice {
   DeviceRow row;  // Who it is and what it measured.
   DeviceState state = DeviceState::kStarting;
   std::string reason;
-  std::optional<BoxPublicKey> worker_key;  // Empty: no worker now.
+  std::optional<BoxPublicKey> worker_key;        // Empty: no worker now.
+  std::optional<kj::TimePoint> available_until;  // Empty: its owner names no end.
 };
 
 // What stages hold of a device.
@@ -46,8 +48,9 @@ struct DevicePlace {
   friend auto operator<=>(const DevicePlace&, const DevicePlace&) = default;
 };
 
-// A word of DESIGN.md 7 for people.
-std::string_view device_state_word(const PoolDevice& device, const Taken& taken);
+// What of a device's memory stages may take: the rest is its owner's, its driver's, and for our own
+// small buffers.
+Bytes usable_memory(Bytes memory);
 
 class Pool {
  public:
@@ -63,6 +66,7 @@ class Pool {
     // By the device's name. Whatever the host reports, or leaves out of a report: what was
     // promised to a stage is promised until the stage ends.
     std::map<std::string, Taken> taken;
+    std::set<JobClass> denied;       // By its owner.
     std::map<Digest, int> readable;  // Shards that it was given, and how often.
     std::set<Digest> given;  // All that this login was ever given: likely to be on its disk.
     kj::ForkedPromise<void> gone;
@@ -96,10 +100,13 @@ class Pool {
 
   // A host that logs in takes the place of its former login. Returns the login's number.
   uint64_t attach(HostId id, const std::string& name, bool trusted, rpc::Host::Client client);
-  void detach(HostId id, uint64_t login);  // Nothing when that login is over already.
+  // Nothing when that login is over already. What is lost by a host that leaves `in_order` is not
+  // its failure.
+  void detach(HostId id, uint64_t login, bool in_order = false);
   bool is_current(HostId id, uint64_t login) const;
   void report(HostId id, uint64_t login, std::vector<PoolDevice> devices);
   void set_trusted(HostId id, bool trusted);
+  void set_denied(HostId id, uint64_t login, std::set<JobClass> denied);
   void note_hop(HostId id, uint64_t login, double seconds);  // A round trip, as measured.
 
   const std::map<HostId, std::unique_ptr<Host>>& hosts() const { return hosts_; }
@@ -107,12 +114,15 @@ class Pool {
   PoolDevice* find(const DevicePlace& place);  // Null likewise, or when it is no longer enabled.
   Taken taken(const DevicePlace& place) const;
 
-  // Devices that may take a stage now, with what is free of them.
+  // Whether its owner, or the host in order, has taken the device back.
+  bool is_taken_back(const DevicePlace& place) const;
+
+  // Devices that may take a stage of such work now, with what is free of them.
   struct Offer {
     DevicePlace place;
     PlanDevice plan;
   };
-  std::vector<Offer> offers() const;
+  std::vector<Offer> offers(kj::TimePoint now, const JobClass& job_class) const;
   bool was_given(const DevicePlace& place, std::span<const Digest> shards);
 
   Hold hold(const DevicePlace& place, Bytes bytes, std::vector<Digest> shards);
@@ -126,6 +136,7 @@ class Pool {
   void note_change();
 
   std::map<HostId, std::unique_ptr<Host>> hosts_;
+  std::map<HostId, uint64_t> left_in_order_;  // The last login that each host left so.
   uint64_t logins_ = 0;
   std::vector<kj::Own<kj::PromiseFulfiller<void>>> waiting_;
 };

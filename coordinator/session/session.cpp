@@ -61,6 +61,7 @@ Result<std::unique_ptr<Session>> Session::start(SessionNeeds& needs, std::set<Se
       1, limits::kRowsMax);
 
   SessionRow row;
+  shared.job_class = {"generate", shared.model->name, shared.request.anchored};
   row.model = shared.model->name;
   row.privacy = shared.request.anchored ? "anchored" : "public";
   row.state = "planning";
@@ -121,6 +122,20 @@ void Session::stage_lost(const StageRunner& stage, const LossCause& cause) {
   set_state("repairing", cause.stored);
 }
 
+// To be drawn still, at most.
+int64_t Session::tokens_left() const {
+  const int64_t positions = shared_.context - static_cast<int64_t>(shared_.tokens.size()) + 1;
+  return std::max<int64_t>(std::min(shared_.request.tokens_max - tokens(), positions), 0);
+}
+
+double Session::seconds_per_token(const StageRunner& besides) const {
+  double seconds = 0;
+  for (const auto& stage : stages_) {
+    if (stage.get() != &besides) seconds += stage->seconds_per_token();
+  }
+  return seconds;
+}
+
 void Session::set_state(const char* state, const std::string& reason) {
   row_.state = state;
   row_.reason = reason;
@@ -135,7 +150,8 @@ void Session::finish(const char* state, const std::string& reason) {
   finished_ = true;
   row_.ended_at = needs_.clock.now_wall();
   const Result<void> stored = needs_.table.transaction([&]() -> Result<void> {
-    for (const auto& stage : stages_) stage->release();
+    for (const auto& stage : stages_) SHOAL_TRY(stage->release());
+    SHOAL_TRY(needs_.ledger.settle(row_.id, shared_.distrusted));
     set_state(state, reason);
     needs_.journal.note("session_ended",
                         std::string(state) + (reason.empty() ? "" : ": " + reason) + ", " +
@@ -172,7 +188,7 @@ rpc::Task<SessionSummary> Session::run() {
 }
 
 void Session::plan() {
-  const std::vector<Pool::Offer> offers = needs_.pool.offers();
+  const std::vector<Pool::Offer> offers = needs_.pool.offers(needs_.timer.now(), shared_.job_class);
   std::vector<PlanDevice> devices;
   for (const Pool::Offer& offer : offers) devices.push_back(offer.plan);
   PlanRequest request;
@@ -180,6 +196,8 @@ void Session::plan() {
   request.width = shared_.model->manifest.width;
   request.context = shared_.context;
   request.rows_max = shared_.rows_max;
+  request.prompt_rows = row_.prompt_tokens;
+  request.tokens = tokens_left();
   request.stages_min = shared_.request.stages_min;
   request.cuts = shared_.request.cuts;
   request.anchored = shared_.request.anchored;

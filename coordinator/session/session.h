@@ -40,6 +40,8 @@ class Session final : public StageRunner::Owner {
  private:
   bool in_use(const DevicePlace& place, const StageRunner& besides) const override;
   void stage_lost(const StageRunner& stage, const LossCause& cause) override;
+  int64_t tokens_left() const override;
+  double seconds_per_token(const StageRunner& besides) const override;
 
   void plan();
   rpc::Task<void> generate();

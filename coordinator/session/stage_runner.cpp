@@ -74,7 +74,11 @@ StageRunner::StageRunner(SessionShared& shared, Owner& owner, size_t index, int6
   }
 }
 
-StageRunner::~StageRunner() noexcept(false) { release(); }
+StageRunner::~StageRunner() noexcept(false) {
+  // The next start ends all leases that are left.
+  if (const Result<void> ended = release(); !ended.ok())
+    shared_.needs.journal.note("lease_not_ended", ended.error().message);
+}
 
 bool StageRunner::is_tail() const {
   return last_fragment_ + 1 == static_cast<int64_t>(shared_.model->shards.size());
@@ -119,6 +123,11 @@ const char* StageRunner::unfit_because() const {
   const Pool::Host* const host = shared_.needs.pool.find(device_->place.host, device_->place.login);
   if (host == nullptr) return "connection lost";
   if (needs_trust() && !host->trusted) return "its host is no longer trusted";
+  if (host->denied.contains(shared_.job_class))
+    return "its owner no longer allows this class of work";
+  const PoolDevice* const device = shared_.needs.pool.find(device_->place);
+  if (device != nullptr && device->state == DeviceState::kPaused)
+    return "its owner's rules forbid it now";
   return nullptr;
 }
 
@@ -183,11 +192,11 @@ rpc::Task<StepResult> StageRunner::step(int64_t first, int64_t rows, bool draw) 
 
 std::optional<Pool::Offer> StageRunner::choose() {
   SessionNeeds& needs = shared_.needs;
-  std::vector<Pool::Offer> offers = needs.pool.offers();
+  std::vector<Pool::Offer> offers = needs.pool.offers(needs.timer.now(), shared_.job_class);
   if (planned_) {
     const auto found =
         std::ranges::find(offers, *std::exchange(planned_, std::nullopt), &Pool::Offer::place);
-    if (found != offers.end()) return *found;
+    if (found != offers.end() && !found->plan.denied) return *found;
   }
   std::vector<Digest> shards;
   for (int64_t i = first_fragment_; i <= last_fragment_; ++i) {
@@ -218,6 +227,9 @@ std::optional<Pool::Offer> StageRunner::choose() {
   request.context = shared_.context;
   request.rows_max = shared_.rows_max;
   request.trusted_only = needs_trust();
+  request.rows_to_replay = completed_;
+  request.tokens_left = owner_.tokens_left();
+  request.others_seconds_per_token = owner_.seconds_per_token(*this);
   const std::optional<size_t> chosen = choose_replacement(request, candidates);
   if (!chosen) return std::nullopt;
   return offers[*chosen];
@@ -229,6 +241,7 @@ void StageRunner::fill_lease(rpc::StageLease::Builder lease, const BoxPublicKey&
   lease.setSessionId(static_cast<uint64_t>(shared_.id.value));
   lease.setDeviceId(device_->place.device);
   lease.setModel(shared_.model->name);
+  write_job_class(shared_.job_class, lease.initJobClass());
   lease.setFirstFragment(static_cast<uint32_t>(first_fragment_));
   lease.setSilenceMaxMs(
       static_cast<uint32_t>(lease_silence(options.repair_wait, options.open_silence).count));
@@ -407,12 +420,7 @@ rpc::Task<StepResult> StageRunner::run_step(int64_t first, int64_t rows, bool dr
   auto request = stage.stepRequest();
   fill_step(request.initInput(), first, rows, draw);
 
-  PlanDevice speed;
-  if (const PoolDevice* const pooled = needs.pool.find(device_->place)) {
-    speed.weight_bytes_per_second = pooled->row.weight_bytes_per_second;
-    speed.flops_per_second = pooled->row.flops_per_second;
-    speed.sessions = std::max(needs.pool.taken(device_->place).stages - 1, 0);
-  }
+  const PlanDevice speed = speed_of(device_->place);
   const Millis limit = step_timeout(needs.options.step, device_->row_seconds,
                                     stage_seconds(costs(), speed, rows), rows);
   const kj::TimePoint started = needs.timer.now();
@@ -446,36 +454,71 @@ rpc::Task<StepResult> StageRunner::run_step(int64_t first, int64_t rows, bool dr
       static_cast<double>((needs.timer.now() - started) / kj::MICROSECONDS) / 1e6, kSecondsMin);
   device_->row_seconds = std::max(device_->row_seconds, seconds / static_cast<double>(rows));
   device_->filled = first + rows;
+  device_->rows += rows;
   co_return kj::mv(answer);
+}
+
+PlanDevice StageRunner::speed_of(const DevicePlace& place) const {
+  PlanDevice speed;
+  if (const PoolDevice* const pooled = shared_.needs.pool.find(place)) {
+    speed.weight_bytes_per_second = pooled->row.weight_bytes_per_second;
+    speed.flops_per_second = pooled->row.flops_per_second;
+    speed.sessions = std::max(shared_.needs.pool.taken(place).stages - 1, 0);
+  }
+  return speed;
+}
+
+double StageRunner::seconds_per_token() const {
+  return device_ == nullptr ? 0 : stage_seconds(costs(), speed_of(device_->place), 1);
+}
+
+LeaseWork StageRunner::work_of(const Device& device) const {
+  return {device.lease,        shared_.id,        device.place.host,
+          device.place.device, shared_.job_class, first_fragment_,
+          last_fragment_,      device.rows,       work_flops(costs(), device.rows)};
 }
 
 void StageRunner::lose(const LossCause& cause, bool refused, bool distrust) {
   SessionNeeds& needs = shared_.needs;
   const std::unique_ptr<Device> lost = std::move(device_);
   const std::pair device(lost->place.host, lost->place.device);
-  DeviceLoss& loss = shared_.losses[device];
-  loss.count += 1;
-  loss.login = lost->place.login;
-  const PoolDevice* const pooled = needs.pool.find(lost->place);
-  loss.worker_key = pooled == nullptr ? std::nullopt : pooled->worker_key;
-  loss.at = needs.timer.now();
+  const Pool::Host* const host = needs.pool.find(lost->place.host, lost->place.login);
+  // An owner may have the device back at any time: that is nobody's failure.
+  const bool in_order =
+      !distrust && (needs.pool.is_taken_back(lost->place) ||
+                    (host != nullptr && host->denied.contains(shared_.job_class)));
+  if (!in_order) {
+    DeviceLoss& loss = shared_.losses[device];
+    loss.count += 1;
+    loss.login = lost->place.login;
+    const PoolDevice* const pooled = needs.pool.find(lost->place);
+    loss.worker_key = pooled == nullptr ? std::nullopt : pooled->worker_key;
+    loss.at = needs.timer.now();
+  }
   if (distrust) shared_.distrusted.insert(lost->place.host);
   last_cause_ = cause;
 
   const bool was_open = lost->stage != nullptr;
   const Millis now = needs.clock.now_wall();
   const Result<void> stored = needs.table.transaction([&]() -> Result<void> {
-    if (lost->row_in_store != 0)
+    if (lost->row_in_store != 0) {
       SHOAL_TRY(needs.table.lose_stage(lost->row_in_store, now, cause.stored));
+    }
+    // A stage that answered nothing is worth nothing; a wrong answer is told in any case.
+    if (lost->rows > 0 || distrust) {
+      SHOAL_TRY(needs.ledger.lease_ended(work_of(*lost), judge({.wrong_answer = distrust})));
+    }
     return needs.table.end_lease(lost->lease, now);
   });
   if (!stored.ok()) rpc::throw_error(stored.error());
-  needs.journal.note_of_host(was_open ? "stage_lost" : "stage_not_opened",
-                             "fragments " + std::to_string(first_fragment_) + "-" +
-                                 std::to_string(last_fragment_) + ": " + cause.stored,
-                             lost->place.host, shared_.id);
+  const std::string text = "fragments " + std::to_string(first_fragment_) + "-" +
+                           std::to_string(last_fragment_) + ": " + cause.stored;
+  needs.journal.note_of_host(in_order   ? "stage_given_back"
+                             : was_open ? "stage_lost"
+                                        : "stage_not_opened",
+                             text, lost->place.host, shared_.id);
   if (was_open) owner_.stage_lost(*this, cause);
-  if (refused) {
+  if (refused && !in_order) {
     refused_by_.insert(device);
     if (refused_by_.size() >= kRefusalsMax) {
       fail(ErrorCode::kInvalid, "several devices " + cause.told, "several devices " + cause.stored);
@@ -483,13 +526,16 @@ void StageRunner::lose(const LossCause& cause, bool refused, bool distrust) {
   }
 }
 
-void StageRunner::release() {
-  if (device_ == nullptr) return;
+Result<void> StageRunner::release() {
+  if (device_ == nullptr) return {};
   const std::unique_ptr<Device> device = std::move(device_);
-  const Result<void> ended =
-      shared_.needs.table.end_lease(device->lease, shared_.needs.clock.now_wall());
-  // The next start ends all leases that are left.
-  if (!ended.ok()) shared_.needs.journal.note("lease_not_ended", ended.error().message);
+  SessionNeeds& needs = shared_.needs;
+  if (device->rows > 0) {
+    const Judgement judgement = judge(
+        {.host_distrusted = shared_.distrusted.contains(device->place.host), .session_over = true});
+    SHOAL_TRY(needs.ledger.lease_ended(work_of(*device), judgement));
+  }
+  return needs.table.end_lease(device->lease, needs.clock.now_wall());
 }
 
 }  // namespace shoal

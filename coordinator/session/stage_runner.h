@@ -16,6 +16,7 @@
 
 #include "coordinator/session/journal.h"
 #include "coordinator/session/kept_inputs.h"
+#include "coordinator/session/ledger.h"
 #include "coordinator/session/live_model.h"
 #include "coordinator/session/options.h"
 #include "coordinator/session/pool.h"
@@ -32,6 +33,7 @@ struct SessionNeeds {
   const Clock& clock;
   Pool& pool;
   SessionTable& table;
+  Ledger& ledger;
   const ShardStore& shards;
   Journal& journal;
   const SessionOptions& options;
@@ -52,6 +54,7 @@ struct SessionShared {
   SessionNeeds& needs;
   std::shared_ptr<const LiveModel> model;
   SessionRequest request;
+  JobClass job_class;
   SessionId id;
   std::vector<int32_t> tokens;  // The prompt's, then the generated ones.
   int64_t context = 0;          // Positions of each stage's cache.
@@ -84,6 +87,9 @@ class StageRunner {
    public:
     virtual bool in_use(const DevicePlace& place, const StageRunner& besides) const = 0;
     virtual void stage_lost(const StageRunner& stage, const LossCause& cause) = 0;
+    virtual int64_t tokens_left() const = 0;
+    // Predicted, of all stages but this one.
+    virtual double seconds_per_token(const StageRunner& besides) const = 0;
 
    protected:
     ~Owner() = default;
@@ -109,11 +115,13 @@ class StageRunner {
   // the stage has completed.
   rpc::Task<StepResult> step(int64_t first, int64_t rows, bool draw);
 
-  void release();  // Gives the device back in order.
+  // Gives the device back at the session's end. Within a transaction, if there is one.
+  Result<void> release();
 
   size_t index() const { return index_; }
   const std::optional<StageWho>& who() const { return who_; }  // Who ran it last.
   const DevicePlace* place() const { return device_ == nullptr ? nullptr : &device_->place; }
+  double seconds_per_token() const;  // Predicted; 0 while it has no device.
 
  private:
   struct Device {
@@ -122,6 +130,7 @@ class StageRunner {
     LeaseId lease;
     kj::Maybe<rpc::Stage::Client> stage;  // Empty until it is open.
     int64_t filled = 0;                   // Positions that its caches hold.
+    int64_t rows = 0;                     // Answered, replays among them.
     double row_seconds = 0;               // Its slowest so far.
     int64_t row_in_store = 0;
   };
@@ -139,6 +148,8 @@ class StageRunner {
   void fill_step(rpc::StepInput::Builder input, int64_t first, int64_t rows, bool draw);
   Result<StepResult> read_output(rpc::StepOutput::Reader output, int64_t rows, bool draw) const;
   kj::Promise<void> silence(DevicePlace place, uint64_t reads_before);
+  PlanDevice speed_of(const DevicePlace& place) const;
+  LeaseWork work_of(const Device& device) const;
   LossCause cause_of(const kj::Exception& exception) const;
   void lose(const LossCause& cause, bool refused, bool distrust);
   [[noreturn]] void fail(ErrorCode code, const std::string& text, const std::string& stored);

@@ -16,10 +16,12 @@ Result<ModelId> ModelTable::add(const ModelRow& model) {
     }
     {
       Query query = store_.query(
-          "INSERT INTO model (name, digest, manifest, published_at_ms) VALUES (?, ?, ?, ?)");
+          "INSERT INTO model (name, digest, manifest, purpose, published_at_ms) "
+          "VALUES (?, ?, ?, ?, ?)");
       SHOAL_TRY(query.bind(model.name)
                     .bind(ByteSpan(model.digest.bytes))
                     .bind(as_bytes(model.manifest))
+                    .bind(model.purpose)
                     .bind(model.published_at.count)
                     .run());
     }
@@ -60,7 +62,7 @@ Result<std::vector<ModelRow>> ModelTable::list(int64_t count_max) {
   std::vector<ModelRow> models;
   Query query = store_.query(
       "SELECT model.id, name, model.digest, published_at_ms, count(fragment), "
-      "coalesce(sum(sealed_bytes), 0) FROM model LEFT JOIN shard ON model_id = model.id "
+      "coalesce(sum(sealed_bytes), 0), purpose FROM model LEFT JOIN shard ON model_id = model.id "
       "GROUP BY model.id ORDER BY name LIMIT ?");
   query.bind(count_max);
   while (true) {
@@ -74,6 +76,7 @@ Result<std::vector<ModelRow>> ModelTable::list(int64_t count_max) {
     model.published_at = Millis{query.integer(3)};
     model.fragments = query.integer(4);
     model.sealed_bytes = query.integer(5);
+    model.purpose = query.text(6);
     models.push_back(std::move(model));
   }
 }
@@ -81,8 +84,8 @@ Result<std::vector<ModelRow>> ModelTable::list(int64_t count_max) {
 Result<std::optional<ModelRow>> ModelTable::find(const std::string& name) {
   ModelRow model;
   {
-    Query query =
-        store_.query("SELECT id, digest, manifest, published_at_ms FROM model WHERE name = ?");
+    Query query = store_.query(
+        "SELECT id, digest, manifest, published_at_ms, purpose FROM model WHERE name = ?");
     SHOAL_TRY_ASSIGN(some, query.bind(name).row());
     if (!some) return std::optional<ModelRow>();
     model.id = ModelId{query.integer(0)};
@@ -91,6 +94,7 @@ Result<std::optional<ModelRow>> ModelTable::find(const std::string& name) {
     model.digest = digest;
     model.manifest = as_text(query.blob(2));
     model.published_at = Millis{query.integer(3)};
+    model.purpose = query.text(4);
   }
   Query query = store_.query(
       "SELECT digest, sealed_bytes, wrapped_key FROM shard WHERE model_id = ? ORDER BY fragment");

@@ -22,6 +22,7 @@ struct ModelRow {
   std::string name;
   Digest digest;         // Of the manifest.
   std::string manifest;  // JSON. Empty in lists.
+  std::string purpose;   // For volunteers. May be empty.
   Millis published_at;
   std::vector<ShardRow> shards;  // By fragment. Empty in lists.
   int64_t fragments = 0;

@@ -26,8 +26,16 @@ std::optional<size_t> choose_replacement(const ReplacementRequest& request,
     if (candidate.distrusted || candidate.device.memory_free < needed) continue;
     if (request.exact && !candidate.device.exact) continue;
     if (request.trusted_only && !candidate.device.trusted) continue;
-    const std::tuple rank(candidate.in_session, candidate.just_lost, !candidate.has_shards,
-                          stage_seconds(request.fragments, candidate.device, 1));
+    if (candidate.device.denied) continue;
+    const double own = stage_seconds(request.fragments, candidate.device, 1);
+    const double replay =
+        request.rows_to_replay > 0
+            ? stage_seconds(request.fragments, candidate.device, request.rows_to_replay)
+            : 0;
+    const double needed = replay + static_cast<double>(request.tokens_left) *
+                                       (own + request.others_seconds_per_token);
+    if (candidate.device.seconds_available < needed * kTimeReserve) continue;
+    const std::tuple rank(candidate.in_session, candidate.just_lost, !candidate.has_shards, own);
     if (!best || rank < best_rank) {
       best = i;
       best_rank = rank;

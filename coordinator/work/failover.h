@@ -15,6 +15,9 @@ struct ReplacementRequest {
   int64_t rows_max = 1;
   bool trusted_only = false;  // The stage is an end of an anchored session.
   bool exact = true;
+  // What is still to be done, which tells how long the device is needed.
+  int64_t rows_to_replay = 0, tokens_left = 0;
+  double others_seconds_per_token = 0;  // Of the session's other stages.
 };
 
 struct ReplacementCandidate {
@@ -27,7 +30,8 @@ struct ReplacementCandidate {
 
 // The place of the best candidate; empty when none will do. A device without a stage of this
 // session comes before one with, one that has not failed before one that has, a standby before
-// others, and then the fastest. A distrusted one is never taken.
+// others, and then the fastest. Never taken is a distrusted one, one whose owner denies the class
+// of work, and one whose owner wants it back before the session is predicted to end.
 std::optional<size_t> choose_replacement(const ReplacementRequest& request,
                                          std::span<const ReplacementCandidate> candidates);
 

@@ -21,6 +21,7 @@ constexpr size_t kSubsetDevicesMax = 8;  // Up to here every subset of devices i
 // than the time of computing.
 constexpr double kEvennessWeight = 0.05;
 constexpr double kEvennessWeightAsked = 4.0;
+constexpr int kLeavingRoundsMax = 4;   // Then only devices that stay are planned with.
 constexpr double kSecondsMin = 1e-12;  // So that nothing is divided by no time at all.
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
@@ -262,18 +263,53 @@ Result<void> check_request(const PlanRequest& request) {
   return {};
 }
 
+// Devices that could compute, and why they do not take part.
+struct LeftOut {
+  size_t denied = 0, leaving = 0;
+
+  std::string text() const {
+    std::string text;
+    if (denied > 0) {
+      text += "; " + std::to_string(denied) +
+              (denied == 1 ? " more is ready, but its owner does not allow this class of work"
+                           : " more are ready, but their owners do not allow this class of work");
+    }
+    if (leaving > 0) {
+      text += "; " + std::to_string(leaving) +
+              (leaving == 1 ? " more is ready, but its owner wants it back sooner"
+                            : " more are ready, but their owners want them back sooner");
+    }
+    return text;
+  }
+};
+
+// When no device is left: who might have been one.
+std::string why_none(size_t devices, const LeftOut& left_out) {
+  const size_t able = left_out.denied + left_out.leaving;
+  if (able == 0) {
+    return "none of the " + std::to_string(devices) + " devices has passed the exactness self-test";
+  }
+  const std::string owners =
+      able == 1 ? "the owner of the one device that is ready "
+                : "the owners of all " + std::to_string(able) + " devices that are ready ";
+  const bool one = able == 1;
+  if (left_out.leaving == 0)
+    return owners + (one ? "does" : "do") + " not allow this class of work";
+  if (left_out.denied == 0)
+    return owners + (one ? "wants it" : "want them") + " back before the session would end";
+  return owners + "do not allow this class of work, or want them back before the session would end";
+}
+
 // One sentence for the person who asked, naming the first thing that is in the way.
 Error why_not(const PlanRequest& request, std::span<const PlanDevice> devices,
-              const std::vector<Candidate>& candidates, int64_t stages) {
-  const auto unavailable = [](std::string text) {
+              const std::vector<Candidate>& candidates, int64_t stages, const LeftOut& left_out) {
+  const auto unavailable = [&](std::string text) {
+    if (!candidates.empty()) text += left_out.text();
     return Error{ErrorCode::kUnavailable, std::move(text)};
   };
   if (devices.empty())
     return unavailable("no device is ready: attach a host, or wait for its self-test");
-  if (candidates.empty()) {
-    return unavailable("none of the " + std::to_string(devices.size()) +
-                       " devices has passed the exactness self-test");
-  }
+  if (candidates.empty()) return unavailable(why_none(devices.size(), left_out));
   if (request.anchored && std::ranges::none_of(candidates, [&](const Candidate& c) {
         return devices[c.device].trusted;
       })) {
@@ -345,12 +381,31 @@ double plan_cost(const PlanRequest& request, std::span<const PlanDevice> devices
   return cost;
 }
 
-Result<Plan> plan_session(const PlanRequest& request, std::span<const PlanDevice> devices) {
-  SHOAL_TRY(check_request(request));
-  std::vector<Candidate> candidates;
-  for (size_t i = 0; i < devices.size(); ++i) {
-    if (!request.exact || devices[i].exact) candidates.push_back({i, devices[i].memory_free});
-  }
+double session_seconds(const PlanRequest& request, std::span<const PlanDevice> devices,
+                       std::span<const PlanStage> stages) {
+  const auto pass = [&](int64_t rows) {
+    double seconds = 0;
+    for (const PlanStage& stage : stages) {
+      const auto range = request.fragments.subspan(
+          static_cast<size_t>(stage.first_fragment),
+          static_cast<size_t>(stage.last_fragment - stage.first_fragment + 1));
+      seconds += stage_seconds(range, devices[stage.device], rows);
+    }
+    return seconds;
+  };
+  const int64_t whole = request.prompt_rows / request.rows_max;
+  const int64_t rest = request.prompt_rows % request.rows_max;
+  double seconds = static_cast<double>(request.tokens) * pass(1);
+  if (whole > 0) seconds += static_cast<double>(whole) * pass(request.rows_max);
+  if (rest > 0) seconds += pass(rest);
+  return seconds * kTimeReserve;
+}
+
+namespace {
+
+// The best plan among the candidates.
+Result<Plan> plan_over(const PlanRequest& request, std::span<const PlanDevice> devices,
+                       std::vector<Candidate> candidates, const LeftOut& left_out) {
   const int64_t stages_min = request.cuts.empty() ? std::max<int64_t>(request.stages_min, 1)
                                                   : static_cast<int64_t>(request.cuts.size()) + 1;
   const auto last_fragment = static_cast<int64_t>(request.fragments.size()) - 1;
@@ -381,7 +436,7 @@ Result<Plan> plan_session(const PlanRequest& request, std::span<const PlanDevice
       found = search(request, devices, twins, stages_min);
       candidates = std::move(twins);
     }
-    if (found.cost == kNever) return why_not(request, devices, candidates, stages_min);
+    if (found.cost == kNever) return why_not(request, devices, candidates, stages_min, left_out);
     for (PlanStage& stage : found.stages) stage.device = candidates[stage.device].device;
     plan.stages = std::move(found.stages);
   }
@@ -390,6 +445,39 @@ Result<Plan> plan_session(const PlanRequest& request, std::span<const PlanDevice
         static_cast<size_t>(stage.first_fragment),
         static_cast<size_t>(stage.last_fragment - stage.first_fragment + 1));
     plan.seconds_per_token += stage_seconds(range, devices[stage.device], 1);
+  }
+  plan.seconds = session_seconds(request, devices, plan.stages);
+  return plan;
+}
+
+}  // namespace
+
+Result<Plan> plan_session(const PlanRequest& request, std::span<const PlanDevice> devices) {
+  SHOAL_TRY(check_request(request));
+  std::vector<Candidate> candidates;
+  LeftOut left_out;
+  for (size_t i = 0; i < devices.size(); ++i) {
+    if (request.exact && !devices[i].exact) continue;
+    if (devices[i].denied) {
+      ++left_out.denied;
+    } else {
+      candidates.push_back({i, devices[i].memory_free});
+    }
+  }
+  Result<Plan> plan = plan_over(request, devices, candidates, left_out);
+  for (int round = 1; plan.ok(); ++round) {
+    double needed = plan.value().seconds;
+    const bool in_time = std::ranges::all_of(plan.value().stages, [&](const PlanStage& stage) {
+      return devices[stage.device].seconds_available >= needed;
+    });
+    if (in_time) break;
+    // Who leaves before this plan ends leaves before a plan over fewer devices ends. Hosts must not
+    // make it long by leaving one after the other.
+    if (round >= kLeavingRoundsMax) needed = kNever;
+    left_out.leaving += std::erase_if(candidates, [&](const Candidate& candidate) {
+      return devices[candidate.device].seconds_available < needed;
+    });
+    plan = plan_over(request, devices, candidates, left_out);
   }
   return plan;
 }

@@ -101,7 +101,10 @@ class PlannerTest : public QObject {
   void counts_caches_and_workspace();
   void says_what_is_in_the_way();
   void one_trusted_device_may_hold_both_ends();
+  void owners_are_heard();
+  void owners_that_leave_one_by_one_make_no_plan_long();
   void a_replacement_is_chosen_in_order();
+  void a_replacement_stays_as_long_as_it_is_needed();
   void times_have_both_bounds();
   void manifests_are_read_as_hostile_input();
 };
@@ -315,6 +318,98 @@ void PlannerTest::a_replacement_is_chosen_in_order() {
   candidates[5].device.trusted = true;
   QCOMPARE(choose(), std::optional<size_t>(5));
   QCOMPARE(choose_replacement(request, {}), std::optional<size_t>());
+}
+
+// Two fragments of a second each on the usual device: a token takes two seconds wherever they are.
+void PlannerTest::owners_are_heard() {
+  const std::vector<FragmentCost> fragments = {fragment(1'000'000), fragment(1'000'000)};
+  PlanRequest request;
+  request.fragments = fragments;
+  request.rows_max = 4;
+  request.prompt_rows = 10;
+  request.tokens = 5;
+  std::vector<PlanDevice> devices = {device(10'000'000), device(10'000'000, 2e6)};
+  // Three steps of the prompt and five tokens, on the faster one, and a quarter more.
+  QCOMPARE(plan_session(request, devices).value().seconds, 8 * 1.0 * kTimeReserve);
+  const auto chosen = [&] {
+    const Result<Plan> plan = plan_session(request, devices);
+    return plan.ok() ? static_cast<int>(plan.value().stages[0].device) : -1;
+  };
+  const auto says = [&](const char* part) {
+    const Result<Plan> plan = plan_session(request, devices);
+    if (plan.ok()) return false;
+    if (plan.error().message.find(part) == std::string::npos) {
+      qWarning("said %s", plan.error().message.c_str());
+    }
+    return plan.error().code == ErrorCode::kUnavailable &&
+           plan.error().message.find(part) != std::string::npos;
+  };
+  devices[1].seconds_available = 10.0;
+  QCOMPARE(chosen(), 1);
+  devices[1].seconds_available = 9.99;
+  QCOMPARE(chosen(), 0);
+  devices[0].seconds_available = 20.0;
+  QCOMPARE(chosen(), 0);
+  devices[0].seconds_available = 19.99;
+  QVERIFY(says("the owners of all 2 devices that are ready want them back before"));
+  devices[1].denied = true;
+  QVERIFY(says("do not allow this class of work, or want them back"));
+  devices[0].denied = true;
+  QVERIFY(says("the owners of all 2 devices that are ready do not allow this class of work"));
+  devices[0] = device(10'000'000);
+  QCOMPARE(chosen(), 0);
+  devices[0].memory_free = Bytes{1000};
+  QVERIFY(says("free together; 1 more is ready, but its owner does not allow"));
+  devices[1].exact = false;
+  devices[0].exact = false;
+  QVERIFY(says("none of the 2 devices has passed"));
+}
+
+// However many hosts leave at however many times, the plan is found in few rounds, over one that
+// stays.
+void PlannerTest::owners_that_leave_one_by_one_make_no_plan_long() {
+  const std::vector<FragmentCost> fragments = {fragment(1'000'000), fragment(1'000'000)};
+  PlanRequest request;
+  request.fragments = fragments;
+  request.tokens = 100;
+  std::vector<PlanDevice> devices;
+  for (int i = 0; i < 200; ++i) {
+    // Each slower than the one before, and there for almost as long as it would take.
+    const double speed = 1e6 * (300 - i);
+    devices.push_back(device(10'000'000, speed));
+    devices.back().seconds_available = 0.99 * 100 * 2e6 / speed * kTimeReserve;
+  }
+  devices.push_back(device(10'000'000, 1e6));
+  const Result<Plan> plan = plan_session(request, devices);
+  QVERIFY(plan.ok());
+  QCOMPARE(plan.value().stages[0].device, size_t{200});
+  devices.pop_back();
+  QVERIFY(plan_session(request, devices).error().message.find("all 200 devices") !=
+          std::string::npos);
+}
+
+void PlannerTest::a_replacement_stays_as_long_as_it_is_needed() {
+  const std::vector<FragmentCost> fragments = {fragment(1'000'000)};
+  ReplacementRequest request;
+  request.fragments = fragments;
+  std::vector<ReplacementCandidate> candidates(2);
+  for (auto& candidate : candidates) candidate.device = device(10'000'000);
+  candidates[0].device.weight_bytes_per_second = 2e6;
+  const auto choose = [&] { return choose_replacement(request, candidates); };
+  QCOMPARE(choose(), std::optional<size_t>(0));
+  candidates[0].device.denied = true;
+  QCOMPARE(choose(), std::optional<size_t>(1));
+  candidates[0].device.denied = false;
+  // Four tokens, half a second here and one and a half elsewhere; and half a second to catch up.
+  request.tokens_left = 4;
+  request.others_seconds_per_token = 1.5;
+  request.rows_to_replay = 100;
+  candidates[0].device.seconds_available = 8.5 * kTimeReserve;
+  QCOMPARE(choose(), std::optional<size_t>(0));
+  candidates[0].device.seconds_available = 8.5 * kTimeReserve - 0.01;
+  QCOMPARE(choose(), std::optional<size_t>(1));
+  candidates[1].device.seconds_available = 1;
+  QCOMPARE(choose(), std::optional<size_t>());
 }
 
 void PlannerTest::times_have_both_bounds() {

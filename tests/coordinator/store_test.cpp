@@ -9,6 +9,7 @@
 #include "base/host.h"
 #include "base/random.h"
 #include "coordinator/store/host_table.h"
+#include "coordinator/store/ledger_table.h"
 #include "coordinator/store/model_table.h"
 #include "coordinator/store/session_table.h"
 #include "coordinator/store/setting_table.h"
@@ -38,6 +39,7 @@ ModelRow some_model(const std::string& name) {
   ModelRow model;
   model.name = name;
   model.manifest = "{}";
+  model.purpose = "for " + name;
   for (int i = 0; i < 3; ++i) {
     ShardRow shard;
     shard.digest = digest_of(as_bytes(name + std::to_string(i)));
@@ -121,6 +123,11 @@ void StoreTest::every_former_version_migrates() {
     QCOMPARE(HostTable(*store.value()).list(100).value().size(), size_t{2});
     QCOMPARE(ModelTable(*store.value()).list(100).value().size(), size_t{1});
     QCOMPARE(SessionTable(*store.value()).events(0, 100).value().size(), size_t{1});
+    const auto newest = LedgerTable(*store.value()).newest(HostId{1}).value();
+    QCOMPARE(newest.number, int64_t{version < 2 ? 0 : 2});
+    QCOMPARE(newest.sums.confirmed, int64_t{version < 2 ? 0 : 2 << 20});
+    QCOMPARE(ModelTable(*store.value()).list(1).value()[0].purpose,
+             std::string(version < 2 ? "" : "to tell stories"));
   }
 }
 
@@ -304,6 +311,10 @@ void StoreTest::models_are_whole_or_absent() {
   const auto found = table.find("a").value();
   QCOMPARE(found->shards.size(), size_t{3});
   QCOMPARE(found->sealed_bytes, int64_t{303});
+  QCOMPARE(found->purpose, std::string("for a"));
+  QCOMPARE(table.list(100).value()[1].purpose, std::string("for b"));
+  QCOMPARE(table.count().value(), int64_t{2});
+  QCOMPARE(table.list(1).value().size(), size_t{1});
   QVERIFY(!table.find("c").value().has_value());
   QVERIFY(table.has_shard(found->shards[1].digest).value());
   QVERIFY(table.remove(id).ok());

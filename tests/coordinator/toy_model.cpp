@@ -25,7 +25,7 @@ std::string toy_tokenizer() {
 
 }  // namespace
 
-ToyModel make_toy_model(const std::string& name, size_t shard_bytes) {
+ToyModel make_toy_model(const std::string& name, size_t shard_bytes, int64_t flops_per_row) {
   ToyModel model;
   nlohmann::json shards = nlohmann::json::array();
   Random random(7);
@@ -41,7 +41,7 @@ ToyModel make_toy_model(const std::string& name, size_t shard_bytes) {
                       {"digest", digest_of(model.shards.back()).hex()},
                       {"sealed_bytes", model.shards.back().size()},
                       {"weight_bytes", 1'000'000},
-                      {"flops_per_row", 1000},
+                      {"flops_per_row", flops_per_row},
                       {"state_bytes_per_position", 100},
                       {"workspace_bytes_per_row", 100}});
   }

@@ -26,7 +26,8 @@ struct ToyModel {
   std::vector<SecretBytes> keys;
 };
 // `shard_bytes` of plain content in each shard.
-ToyModel make_toy_model(const std::string& name, size_t shard_bytes = 100);
+ToyModel make_toy_model(const std::string& name, size_t shard_bytes = 100,
+                        int64_t flops_per_row = 1000);
 
 // Fragments first..last with their caches.
 class ToyStage {

@@ -210,7 +210,32 @@ void FakeHost::connect() {
   report();
 }
 
-void FakeHost::report() {
+void FakeHost::report() { world.run(report_promise()); }
+
+kj::Promise<void> FakeHost::deny_promise(std::vector<JobClass> denied) {
+  auto request = KJ_ASSERT_NONNULL(session).setConsentRequest();
+  auto list = request.initDenied(static_cast<uint>(denied.size()));
+  for (uint i = 0; i < list.size(); ++i) write_job_class(denied[i], list[i]);
+  return request.send().ignoreResult();
+}
+
+capnp::Response<rpc::HostSession::PingResults> FakeHost::ping() {
+  return world.run(kj::Promise<capnp::Response<rpc::HostSession::PingResults>>(
+      KJ_ASSERT_NONNULL(session).pingRequest().send()));
+}
+
+std::vector<Receipt> FakeHost::receipts(uint64_t after, uint32_t count_max) {
+  auto request = KJ_ASSERT_NONNULL(session).readReceiptsRequest();
+  request.setAfterNumber(after);
+  request.setCountMax(count_max);
+  const auto response = world.run(
+      kj::Promise<capnp::Response<rpc::HostSession::ReadReceiptsResults>>(request.send()));
+  std::vector<Receipt> receipts;
+  for (const auto receipt : response.getReceipts()) receipts.push_back(read_receipt(receipt));
+  return receipts;
+}
+
+kj::Promise<void> FakeHost::report_promise() {
   auto request = KJ_ASSERT_NONNULL(session).reportRequest();
   auto devices = request.initDevices(static_cast<uint>(options.devices.size()));
   for (uint i = 0; i < devices.size(); ++i) {
@@ -220,15 +245,16 @@ void FakeHost::report() {
     info.setPlane("cpu");
     info.setName("Fake " + options.devices[i]);
     info.setMemoryBytes(options.memory);
-    devices[i].setWorkerKey(rpc::kj_bytes(worker.public_key().bytes));
+    if (options.has_worker) devices[i].setWorkerKey(rpc::kj_bytes(worker.public_key().bytes));
     devices[i].initSelfTest().setExact(options.exact);
     auto benchmark = devices[i].initBenchmark();
     benchmark.setWeightBytesPerSecond(options.bytes_per_second);
     benchmark.setFlopsPerSecond(1e9);
     benchmark.setMeasuredAtMs(1);
-    devices[i].setState(rpc::DeviceReport::State::READY);
+    devices[i].setState(options.state);
+    devices[i].setAvailableMs(options.available_ms);
   }
-  world.run(request.send().ignoreResult());
+  return request.send().ignoreResult();
 }
 
 void FakeHost::kill() {
@@ -289,9 +315,10 @@ FakeHost& World::add_host(const std::string& name, HostOptions options) {
   return *hosts.back();
 }
 
-void World::publish(const ToyModel& model) {
+void World::publish(const ToyModel& model, const std::string& purpose) {
   auto request = admin().publishModelRequest();
   request.setManifest(model.manifest);
+  request.setPurpose(purpose);
   auto keys = request.initKeys(static_cast<uint>(model.keys.size()));
   for (uint i = 0; i < keys.size(); ++i) keys.set(i, rpc::kj_bytes(model.keys[i].view()));
   auto upload = run(kj::Promise<capnp::Response<rpc::Admin::PublishModelResults>>(request.send()))

@@ -18,6 +18,7 @@
 #include "coordinator/coordinator.h"
 #include "schema/admin.capnp.h"
 #include "schema/coordinator.capnp.h"
+#include "schema/receipt.h"
 #include "schema/transport.h"
 #include "tests/coordinator/toy_model.h"
 
@@ -42,6 +43,9 @@ struct HostOptions {
   double bytes_per_second = 1e9;
   bool exact = true;
   std::vector<std::string> devices = {"cpu"};
+  rpc::DeviceReport::State state = rpc::DeviceReport::State::READY;
+  uint64_t available_ms = 0;
+  bool has_worker = true;
 };
 
 class World;
@@ -54,6 +58,11 @@ class FakeHost {
   // Logs in over a new connection and reports its devices. Throws what the coordinator answers.
   void connect();
   void report();
+  kj::Promise<void> report_promise();
+  kj::Promise<void> deny_promise(std::vector<JobClass> denied);
+  // What a ping answers.
+  capnp::Response<rpc::HostSession::PingResults> ping();
+  std::vector<Receipt> receipts(uint64_t after = 0, uint32_t count_max = 1000);
   void kill();  // The connection breaks, now.
   bool connected() const { return client_side_.get() != nullptr; }
   // Reads a shard as a client would.
@@ -118,7 +127,7 @@ class World {
   void stop();
 
   FakeHost& add_host(const std::string& name, HostOptions options = {});  // Connected.
-  void publish(const ToyModel& model);
+  void publish(const ToyModel& model, const std::string& purpose = "");
   rpc::Admin::Client admin() { return coordinator->admin_door().castAs<rpc::Admin>(); }
 
   // Runs the loop, and moves time whenever nothing else can happen.

@@ -1,0 +1,93 @@
+#pragma once
+// What was done under each lease, and what its host was told of it. Append-only: rows in and out,
+// nothing is ever changed. Counts credit in parts of 2^-20 (coordinator/work/credit.h).
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "coordinator/store/store.h"
+
+namespace shoal {
+
+struct LedgerRow {
+  int64_t id = 0;
+  LeaseId lease;
+  SessionId session;
+  HostId host;
+  std::string device, kind, model, privacy;
+  int64_t first_fragment = 0, last_fragment = 0;
+  int64_t rows = 0;
+  Flops flops;
+  int64_t credit_parts = 0;
+  Millis ended_at;
+};
+
+// A host's sums.
+struct LedgerSums {
+  int64_t confirmed = 0, pending = 0, rejected = 0;  // Credit parts.
+
+  friend bool operator==(const LedgerSums&, const LedgerSums&) = default;
+};
+
+struct ReceiptRow {
+  int64_t id = 0;
+  HostId host;
+  int64_t number = 0;  // Counts the host's receipts from 1.
+  int64_t ledger_id = 0;
+  std::string verdict;  // pending, confirmed, rejected
+  std::string reason;
+  Millis at;
+  ByteVector signature;
+  LedgerSums sums;  // With this verdict.
+};
+
+struct JudgedWork {
+  LedgerRow work;
+  ReceiptRow receipt;
+};
+
+// A lease that a former run of the coordinator granted and did not end.
+struct UnendedLease {
+  LeaseId lease;
+  SessionId session;
+  HostId host;
+  std::string device, model, privacy;
+  int64_t first_fragment = 0, last_fragment = 0;
+};
+
+class LedgerTable {
+ public:
+  explicit LedgerTable(Store& store) : store_(store) {}  // The store outlives the table.
+
+  // Several writes as one.
+  Result<void> transaction(const std::function<Result<void>()>& body) {
+    return store_.transaction(body);
+  }
+
+  Result<bool> has(LeaseId lease);
+  Result<int64_t> add(const LedgerRow& work);           // Its id is not used.
+  Result<void> add_receipt(const ReceiptRow& receipt);  // Likewise.
+
+  struct Newest {
+    int64_t number = 0;  // 0: none.
+    LedgerSums sums;
+  };
+  Result<Newest> newest(HostId host);
+
+  Result<std::vector<LedgerRow>> pending(SessionId session);
+  Result<std::vector<SessionId>> unended_sessions();
+  Result<std::vector<UnendedLease>> unended_leases();
+
+  // One host's in order of number.
+  Result<std::vector<JudgedWork>> receipts(HostId host, int64_t after_number, int64_t count_max);
+  // All hosts' in the order in which they were written.
+  Result<std::vector<JudgedWork>> all_receipts(int64_t after_id, int64_t count_max);
+  Result<int64_t> count();
+  Result<int64_t> count_without_receipt();
+
+ private:
+  Store& store_;
+};
+
+}  // namespace shoal
