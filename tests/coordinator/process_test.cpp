@@ -125,6 +125,11 @@ void ProcessTest::starts_answers_and_stops_in_order() {
   QVERIFY(has(folder.run("shoalctl", {"session", "list"}).out, "No sessions yet"));
   QVERIFY(has(folder.run("shoalctl", {"event", "list"}).out, "coordinator_started"));
   QCOMPARE(folder.run("shoalctl", {"host", "trust", "7"}).code, 3);
+  QVERIFY(has(folder.run("shoalctl", {"ledger", "list"}).out, "No hosts yet"));
+  QCOMPARE(folder.run("shoalctl", {"ledger", "show", "7"}).code, 3);
+  QVERIFY(has(folder.run("shoalctl", {"ledger", "reconcile"}).out, "signatures agree"));
+  QVERIFY(
+      has(folder.run("shoalctl", {"--json", "ledger", "reconcile"}).out, "\"problem_count\":0"));
   const Answer none = folder.run("shoalctl", {"generate", "--model", "m", "--prompt", "p"});
   QCOMPARE(none.code, 3);
   QVERIFY(has(none.err, "there is no model m"));
@@ -176,9 +181,11 @@ void ProcessTest::publishing_says_what_is_wrong() {
   QVERIFY(has(answer.err, "cannot cut"));
 
   const QString model = SHOAL_SOURCE_DIR "/models/demo/shoal-demo-q8_0.gguf";
-  answer = folder.run("shoalctl", {"model", "publish", model, "--name", "demo"});
+  answer = folder.run(
+      "shoalctl", {"model", "publish", model, "--name", "demo", "--purpose", "To tell stories"});
   QVERIFY2(answer.code == 0, answer.err.c_str());
   QVERIFY(has(folder.run("shoalctl", {"model", "list"}).out, "demo"));
+  QVERIFY(has(folder.run("shoalctl", {"model", "list"}).out, "To tell stories"));
   answer = folder.run("shoalctl", {"model", "publish", model, "--name", "demo"});
   QCOMPARE(answer.code, 1);
   QVERIFY(has(answer.err, "already"));

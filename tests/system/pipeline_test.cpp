@@ -93,6 +93,34 @@ class PipelineTest : public QObject {
     QCOMPARE(whole.summary.value("stages").toArray().size(), 1);
   }
 
+  void what_was_done_is_paid_and_agrees() {
+    const Generation split = several("Once", {"--stages", "3"});
+    QVERIFY2(split.exit_code == 0, split.log + fleet_->logs());
+    const QJsonArray hosts = fleet_->ctl({"ledger", "list"}).value("hosts").toArray();
+    QCOMPARE(hosts.size(), 3);
+    double confirmed = 0;
+    for (const QJsonValue& value : hosts) {
+      const QJsonObject host = value.toObject();
+      QVERIFY(host.value("credit_confirmed").toDouble() > 0);
+      QCOMPARE(host.value("credit_pending").toDouble(), 0.0);
+      confirmed += host.value("credit_confirmed").toDouble();
+      const QString id = QString::number(host.value("host_id").toInt());
+      const QJsonArray receipts = fleet_->ctl({"ledger", "show", id}).value("receipts").toArray();
+      QCOMPARE(receipts.size(), host.value("receipts").toInt());
+      double sum = 0;
+      for (const QJsonValue& receipt : receipts) {
+        QVERIFY(receipt.toObject().value("genuine").toBool());
+        sum += receipt.toObject().value("credit").toDouble();
+      }
+      QCOMPARE(sum, host.value("credit_confirmed").toDouble());
+    }
+    int code = -1;
+    const QJsonObject report = fleet_->ctl({"ledger", "reconcile"}, &code);
+    QCOMPARE(code, 0);
+    QCOMPARE(report.value("problem_count").toInt(), 0);
+    QCOMPARE(report.value("credit_confirmed").toDouble(), confirmed);
+  }
+
   void what_cannot_be_done_is_said() {
     Generation refused = several("Once", {"--stages", "5"});
     QVERIFY(refused.exit_code != 0);
