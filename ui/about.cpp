@@ -83,12 +83,12 @@ About::About(AgentLink& link, WindowParts parts, QSettings& settings, QWidget* p
     settings_.setValue("look", int(choice));
     parts_.theme.set_choice(choice);
   });
-  connect(&autostart_, &QCheckBox::clicked, this, [this](bool on) {
+  connect(&autostart_, &QCheckBox::toggled, this, [this](bool on) {
     const Result<void> kept = parts_.autostart.set_enabled(on);
     if (!kept.ok()) problem_.show_error(kept.error());
     refresh();
   });
-  connect(&notices_, &QCheckBox::clicked, this,
+  connect(&notices_, &QCheckBox::toggled, this,
           [this](bool on) { parts_.notices.set_enabled(on); });
   connect(guide, &QPushButton::clicked, this, &About::guide_wanted);
   connect(quit, &QPushButton::clicked, this, &About::quit_wanted);
@@ -96,6 +96,7 @@ About::About(AgentLink& link, WindowParts parts, QSettings& settings, QWidget* p
 }
 
 void About::refresh() {
+  const QSignalBlocker quiet_start(autostart_), quiet_notices(notices_);
   autostart_.setChecked(parts_.autostart.enabled());
   notices_.setChecked(parts_.notices.enabled());
   QStringList lines{tr("Version %1 of this window").arg(SHOAL_VERSION)};

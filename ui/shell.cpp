@@ -15,7 +15,7 @@ namespace {
 constexpr char kNoTrayTold[] = "tray/absence_told";
 constexpr char kTrayTold[] = "tray/presence_told";
 constexpr char kQuitStops[] = "quit/stops_client";  // Absent: ask.
-constexpr int kHostPatienceMs = 10'000;
+constexpr int kHostPatienceMs = 5'000;
 constexpr Millis kHiddenInterval{2'000};
 
 }  // namespace

@@ -77,10 +77,7 @@ void TrayHost::ask_watcher() {
   });
 }
 
-void TrayHost::watcher_lost() {
-  notifier_ = false;
-  look_for_xembed();
-}
+void TrayHost::watcher_lost() { set(false, xembed_tray_exists()); }
 
 void TrayHost::look_for_xembed() { set(notifier_, !notifier_ && xembed_tray_exists()); }
 

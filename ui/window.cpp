@@ -60,7 +60,10 @@ Window::Window(const PageContext& context, WindowParts parts, QWidget* parent)
   outer_.addWidget(&guide_);
   setCentralWidget(&outer_);
 
-  connect(&rail_, &QButtonGroup::idClicked, &stack_, &QStackedWidget::setCurrentIndex);
+  // Toggled, not clicked: a screen reader toggles.
+  connect(&rail_, &QButtonGroup::idToggled, this, [this](int index, bool on) {
+    if (on) stack_.setCurrentIndex(index);
+  });
   connect(&stack_, &QStackedWidget::currentChanged, this, [this] {
     context_.settings.setValue(kLastPage, open_page_key());
     show_now();

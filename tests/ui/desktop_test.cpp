@@ -81,7 +81,13 @@ bool window_is_shown(const QProcess& shoal) {
   const QString found =
       output_of("xdotool", {"search", "--onlyvisible", "--pid", QString::number(shoal.processId()),
                             "--name", "^Shoal$"});
-  return !found.trimmed().isEmpty();
+  // An XEmbed icon is a window of that name too, but a small one.
+  for (const QString& id : found.split('\n', Qt::SkipEmptyParts)) {
+    const QString geometry = output_of("xdotool", {"getwindowgeometry", "--shell", id});
+    static const QRegularExpression kWidth("WIDTH=(\\d+)");
+    if (kWidth.match(geometry).captured(1).toInt() > 200) return true;
+  }
+  return false;
 }
 #define TRY_WINDOW(process, shown)                                                            \
   QVERIFY2(QTest::qWaitFor([&] { return window_is_shown(process) == (shown); }, kPatienceMs), \

@@ -100,7 +100,8 @@ StateCard::StateCard(AgentLink& link, const Clock& clock, QWidget* parent)
   body()->addLayout(bottom);
 
   const auto tell = [this](const Error& error) { Q_EMIT failed(error); };
-  connect(&switch_, &QAbstractButton::clicked, this, [this, tell](bool on) {
+  // Toggled, not clicked: a screen reader toggles.
+  connect(&switch_, &QAbstractButton::toggled, this, [this, tell](bool on) {
     if (on) {
       resume_all(link_, this, tell);
     } else {
@@ -247,8 +248,9 @@ ResourceCard::ResourceCard(AgentLink& link, const Clock& clock, rpc::Resource re
   };
   fill();
   connect(&pause_menu_, &QMenu::aboutToShow, this, fill);
-  connect(&rules_, &QToolButton::clicked, this, [this] { choose(rpc::Mode::BY_RULES, Millis{0}); });
-  connect(&always_, &QToolButton::clicked, this, [this] { choose(rpc::Mode::ALWAYS, Millis{0}); });
+  connect(&modes_, &QButtonGroup::idToggled, this, [this](int mode, bool on) {
+    if (on) choose(static_cast<rpc::Mode>(mode), Millis{0});
+  });
 }
 
 void ResourceCard::choose(rpc::Mode mode, Millis length) {
@@ -263,6 +265,7 @@ void ResourceCard::show_state(rpc::Snapshot::ResourceState::Reader state) {
   state_.setText(activity_word(activity_));
   set_quiet_text(*why_, sentence(verdict.getWhy()));
   if (QAbstractButton* chosen = modes_.button(static_cast<int>(state.getMode()))) {
+    const QSignalBlocker blocker(modes_);
     chosen->setChecked(true);
   }
   show_icons();
