@@ -18,7 +18,7 @@ using nlohmann::json;
 constexpr size_t kLineBytesMax = 1 << 20;
 constexpr size_t kListMax = 64;
 constexpr size_t kPieceBytes = 16 << 10;
-constexpr kj::Duration kWatchEach = 1 * kj::SECONDS;
+constexpr Millis kLookLeast{100};
 constexpr kj::Duration kLastBreath = 500 * kj::MILLISECONDS;
 constexpr double kBytesMax = 1e18;
 
@@ -490,7 +490,12 @@ void SensorProcess::forget_all(const std::string& problem) {
 
 rpc::Task<void> SensorProcess::watch_age() {
   while (true) {
-    co_await loop_.timer.afterDelay(kWatchEach);
+    // Not before the next could be too old: what is idle should not wake for nothing.
+    Millis wait = options_.look_max;
+    for (const auto& [name, at] : stale_at_) {
+      wait = std::min(wait, std::max(at - clock_.now_monotonic(), kLookLeast));
+    }
+    co_await loop_.timer.afterDelay(wait.count * kj::MILLISECONDS);
     const Millis now = clock_.now_monotonic();
     bool any = false;
     for (SensorStatus& sensor : sensors_) {

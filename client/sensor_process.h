@@ -55,6 +55,7 @@ struct SensorOptions {
   std::vector<std::string> argv;  // The program, and what it is told.
   // An answer is too old after this, or after its own period and this less two seconds.
   Millis stale_after{5'000};
+  Millis look_max{5'000};  // How often ages are looked at, at least.
   Millis test_max{6'000};
   Millis back_off_first{500};
   Millis back_off_most{60'000};

@@ -3,6 +3,8 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "client/sensors/bus.h"
 #include "client/sensors/idle_backend.h"
 #include "client/sensors/sensor.h"
@@ -14,8 +16,9 @@ namespace {
 constexpr Millis kEach{1'000};
 constexpr Millis kEachFarBelow{2'000};   // While the owner is here.
 constexpr Millis kEachWhereTold{4'000};  // While a touch tells itself.
-constexpr Millis kProbeEach{30'000};     // How often those that are not used are asked too.
-constexpr Millis kShunFor{10'000};       // After it let us wait in vain.
+constexpr Millis kEachWhereNobodyTells{4'000};
+constexpr Millis kProbeEach{30'000};  // How often those that are not used are asked too.
+constexpr Millis kShunFor{10'000};    // After it let us wait in vain.
 constexpr Millis kSessionsEach{10'000};
 constexpr Millis kTerminalsEach{5'000};  // The kernel notes the time of typing no finer.
 constexpr size_t kSessionsMax = 16;
@@ -82,7 +85,9 @@ class IdleSensor final : public Sensor {
       if (chosen_ != nullptr) idle = *chosen_->state.idle;
     }
     if (chosen_ == nullptr) {
-      SensorAnswer unknown = SensorAnswer::unknown(cause(), kEachFarBelow);
+      const bool waits = std::ranges::any_of(candidates_, &Candidate::shunned);
+      SensorAnswer unknown =
+          SensorAnswer::unknown(cause(), waits ? kEachFarBelow : kEachWhereNobodyTells);
       unknown.backends = std::move(answer.backends);
       if (sessions_.locked && !sessions_.other_user) {
         unknown.values["locked"] = *sessions_.locked;

@@ -113,10 +113,10 @@ class LoadSensor final : public Sensor {
       return own_processes_by_parents();
     }
     for (size_t i = 0; i < tree.size() && tree.size() < kTreeMax; ++i) {
-      // A child belongs to the thread that started it. Nothing of ours starts one from a pool, so a
-      // program with many threads is asked for those of its main thread alone.
-      std::vector<std::string> threads = names_in(task(tree[i]), kThreadsLookedAt + 1);
-      if (threads.size() > kThreadsLookedAt) threads = {std::to_string(tree[i])};
+      // A child belongs to the thread that started it. Of those below the root, none starts one
+      // from another than its main thread.
+      std::vector<std::string> threads = {std::to_string(tree[i])};
+      if (i == 0) threads = names_in(task(root_), kThreadsLookedAt);
       for (const std::string& thread : threads) {
         const auto text = read_small_file(task(tree[i]) / thread / "children", kStatBytesMax);
         if (!text) continue;

@@ -1,6 +1,7 @@
 // Which of the owner's exclusive programs run. A program is known by the file that it runs, whole
 // path or last name, never by the 15 bytes that the kernel calls it by and that it can change.
 
+#include "base/host.h"
 #include "client/sensors/sensor.h"
 #include "client/sensors/system_files.h"
 
@@ -25,12 +26,13 @@ class ProgramsSensor final : public Sensor {
     if (wanted.empty()) return answer;  // Nothing is looked at for nobody.
 
     std::vector<bool> found(wanted.size());
+    const OwnedFd folder = open_folder(proc_);
     const std::vector<int64_t> processes = process_ids(proc_);
     if (processes.empty()) {
       return SensorAnswer::unknown("the system does not tell which programs run");
     }
     for (const int64_t pid : processes) {
-      const auto target = link_target(proc_ / std::to_string(pid) / "exe");
+      const auto target = link_target(folder.get(), std::to_string(pid) + "/exe");
       if (!target) continue;  // The kernel's own, another user's, or gone by now.
       std::string_view file = *target;
       if (file.ends_with(kDeleted)) file.remove_suffix(kDeleted.size());

@@ -204,8 +204,9 @@ std::string SensorThreads::take_lines() {
 }
 
 Millis SensorThreads::look_again() const {
-  // Half a limit: a hang is told at most so much late.
-  return Millis{kAnswerMax.count / 2};
+  // A hang is told at most so much late. More than the second after which most have something new,
+  // so that the process does not wake for this alone.
+  return Millis{kAnswerMax.count * 6 / 10};
 }
 
 }  // namespace shoal::client

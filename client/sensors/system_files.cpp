@@ -8,8 +8,6 @@
 #include <charconv>
 #include <memory>
 
-#include "base/host.h"
-
 namespace shoal::client {
 namespace {
 
@@ -108,9 +106,13 @@ std::vector<int64_t> process_ids(const std::filesystem::path& proc) {
   return ids;
 }
 
-std::optional<std::string> link_target(const std::filesystem::path& path) {
+OwnedFd open_folder(const std::filesystem::path& path) {
+  return OwnedFd(open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+}
+
+std::optional<std::string> link_target(int folder, const std::string& name) {
   char target[4'096];
-  const ssize_t length = readlink(path.c_str(), target, sizeof target);
+  const ssize_t length = readlinkat(folder, name.c_str(), target, sizeof target);
   if (length <= 0 || static_cast<size_t>(length) >= sizeof target) return {};
   return std::string(target, static_cast<size_t>(length));
 }

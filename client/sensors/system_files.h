@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/host.h"
+
 namespace shoal::client {
 
 // The beginning of the file, at most `bytes_max`; none when it cannot be read. Such files report no
@@ -31,7 +33,9 @@ std::vector<std::string> names_in(const std::filesystem::path& folder, size_t co
 // The names in /proc that are processes.
 std::vector<int64_t> process_ids(const std::filesystem::path& proc);
 
-// The target of a symbolic link.
-std::optional<std::string> link_target(const std::filesystem::path& path);
+// For link_target(). Holds none when there is no such folder.
+OwnedFd open_folder(const std::filesystem::path& path);
+// The target of a symbolic link within an open folder.
+std::optional<std::string> link_target(int folder, const std::string& name);
 
 }  // namespace shoal::client

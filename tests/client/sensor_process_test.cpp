@@ -75,6 +75,7 @@ class SensorProcessTest : public QObject {
     options.back_off_first = Millis{10};
     options.back_off_most = Millis{20};
     options.test_max = Millis{300};
+    options.look_max = Millis{50};
     return std::make_unique<SensorProcess>(loop_, clock_, random_, watcher, std::move(options));
   }
 
