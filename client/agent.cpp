@@ -1,16 +1,20 @@
 #include "client/agent.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/log.h"
 #include "base/text.h"
 #include "client/device_wire.h"
 #include "schema/limits.h"
+#include "schema/require.h"
 
 namespace shoal::client {
 namespace {
 
-constexpr kj::Duration kMeasureMax = 120 * kj::SECONDS;
+constexpr Millis kModeLengthMax{366 * int64_t{86'400'000}};
+constexpr Millis kForgetDeviceAfter{14 * int64_t{86'400'000}};
+constexpr Millis kDay{86'400'000};
 
 // While a host only enrols it runs nothing.
 class NoHost final : public rpc::Host::Server {};
@@ -19,21 +23,11 @@ bool same_coordinator(const rpc::AttachUrl& a, const rpc::AttachUrl& b) {
   return a.host == b.host && a.port == b.port && a.pin == b.pin;
 }
 
-const char* state_name(CoordinatorLink::State state) {
-  switch (state) {
-    case CoordinatorLink::State::kConnecting: return "connecting";
-    case CoordinatorLink::State::kConnected: return "connected";
-    case CoordinatorLink::State::kWaiting: return "waiting";
-    case CoordinatorLink::State::kRefused: return "refused";
-  }
-  SHOAL_UNREACHABLE();
-}
+}  // namespace
 
 std::string shown_url(const rpc::AttachUrl& url) {
   return url_without_query(rpc::format_attach_url(url));
 }
-
-}  // namespace
 
 rpc::Task<Attachment> enrol(Loop loop, rpc::AttachUrl url, const SigningKey& identity) {
   kj::Promise<LoggedIn> asked = log_in(loop.io.provider->getNetwork(), loop.timer, url, identity,
@@ -51,56 +45,38 @@ rpc::Task<Attachment> enrol(Loop loop, rpc::AttachUrl url, const SigningKey& ide
   co_return Attachment{rpc::format_attach_url(url), logged_in.coordinator_name, logged_in.host_id};
 }
 
-rpc::Task<Measurement> measure_worker(kj::Timer& timer, rpc::Worker::Client client) {
-  Measurement measurement;
-  kj::Promise<capnp::Response<rpc::Worker::SelfTestResults>> tested =
-      client.selfTestRequest().send();
-  const auto self_test = co_await timer.timeoutAfter(kMeasureMax, kj::mv(tested));
-  measurement.self_test = read_self_test(self_test.getReport());
-  kj::Promise<capnp::Response<rpc::Worker::BenchmarkResults>> timed =
-      client.benchmarkRequest().send();
-  const auto benchmark = co_await timer.timeoutAfter(kMeasureMax, kj::mv(timed));
-  measurement.benchmark = read_benchmark(benchmark.getReport());
-  co_return measurement;
-}
-
-Agent::Agent(Loop loop, const Clock& clock, Random& random, const SigningKey& identity,
-             ClientState& state, ModelCache& cache, AgentOptions options)
-    : loop_(loop),
-      clock_(clock),
-      random_(random),
-      identity_(identity),
-      state_(state),
-      cache_(cache),
-      fetcher_(cache, loop.timer),
+Agent::Agent(AgentParts parts, AgentOptions options)
+    : parts_(parts),
       options_(std::move(options)),
-      stop_promise_(nullptr) {
+      started_at_(parts_.clock.now_wall()),
+      stop_promise_(nullptr),
+      fetcher_(parts_.cache, parts_.loop.timer, parts_.clock),
+      work_([this](const StageWork& work, const Message& why) {
+        parts_.records.note_work({work.lease, work.session, coordinator_name(work.coordinator),
+                                  work.device, work.job_class, work.first_fragment,
+                                  work.last_fragment, work.since, parts_.clock.now_wall(),
+                                  work.steps, work.rows, why});
+      }) {
   auto stop = kj::newPromiseAndFulfiller<void>();
   stop_fulfiller_ = kj::mv(stop.fulfiller);
   stop_promise_ = stop.promise.fork();
+  judged_at_ = governed_at_ = flushed_at_ = counted_at_ = parts_.clock.now_monotonic();
+  judged_wall_ = started_at_;
+  last_work_ = parts_.state.memory().last_work;
 
-  for (const DeviceFacts& facts : options_.devices) {
-    auto lent = std::make_unique<Lent>();
-    lent->facts = facts;
-    WorkerOptions worker;
-    worker.argv = {options_.worker_program};
-    worker.argv.insert(worker.argv.end(), options_.worker_arguments.begin(),
-                       options_.worker_arguments.end());
-    worker.argv.insert(worker.argv.end(),
-                       {"--device", facts.id, "--threads", std::to_string(options_.threads)});
-    if (options_.worker_memory_max.count > 0) {
-      worker.argv.insert(worker.argv.end(),
-                         {"--memory-max", std::to_string(options_.worker_memory_max.count)});
-    }
-    worker.hang_max = options_.worker_hang_max.count * kj::MILLISECONDS;
-    lent->worker = kj::heap<WorkerProcess>(
-        loop_, clock_, random_, static_cast<WorkerProcess::Needs&>(*this), std::move(worker));
-    lent_.push_back(std::move(lent));
+  for (const auto& [id, known] : parts_.state.memory().devices) {
+    if (started_at_ - known.seen_at > kForgetDeviceAfter) continue;
+    devices_.push_back(std::make_unique<LentDevice>(parts_.loop, parts_.clock, parts_.random,
+                                                    static_cast<LentDevice::Needs&>(*this),
+                                                    known.facts));
   }
+  parts_.sensors.on_change([this] { judge_soon(); });
+  settings_act();
 
   std::vector<std::string> urls;
-  for (const Attachment& attachment : state_.attachments()) urls.push_back(attachment.url);
-  urls.insert(urls.end(), options_.urls.begin(), options_.urls.end());
+  for (const Attachment& attachment : parts_.state.attachments()) urls.push_back(attachment.url);
+  const std::vector<std::string>& more = parts_.settings.now().list("coordinators");
+  urls.insert(urls.end(), more.begin(), more.end());
   for (const std::string& text : urls) {
     const Result<rpc::AttachUrl> url = rpc::parse_attach_url(text);
     if (url.ok()) {
@@ -109,21 +85,34 @@ Agent::Agent(Loop loop, const Clock& clock, Random& random, const SigningKey& id
       log_error("agent", "bad_url", {{"url", url_without_query(text)}, {"cause", url.error()}});
     }
   }
+  finder_ = std::make_unique<DeviceFinder>(parts_.loop.timer, parts_.clock, parts_.random,
+                                           static_cast<DeviceFinder::Needs&>(*this),
+                                           DeviceFinder::Waits{});
+  judging_ = keep_judging().promise().eagerlyEvaluate([](kj::Exception&& exception) {
+    log_error("agent", "gave_up", {{"cause", exception.getDescription().cStr()}});
+  });
 }
 
-Agent::~Agent() noexcept(false) = default;
+Agent::~Agent() noexcept(false) {
+  parts_.sensors.on_change([] {});
+  judging_ = nullptr;
+  sleep_ = nullptr;
+  remember_last_work();
+}
 
 void Agent::start_link(const rpc::AttachUrl& url) {
   for (const kj::Own<CoordinatorLink>& link : links_) {
     if (same_coordinator(link->url(), url)) return;
   }
   CoordinatorLink::Needs& needs = *this;
-  links_.push_back(kj::heap<CoordinatorLink>(loop_.io.provider->getNetwork(), loop_.timer, clock_,
-                                             random_, needs, url));
+  links_.push_back(kj::heap<CoordinatorLink>(parts_.loop.io.provider->getNetwork(),
+                                             parts_.loop.timer, parts_.clock, parts_.random, needs,
+                                             url));
 }
 
 void Agent::changed() {
   ++revision_;
+  figures_changed_ = false;
   for (auto& watcher : std::exchange(watchers_, {})) watcher->fulfill();
 }
 
@@ -134,167 +123,361 @@ kj::Promise<void> Agent::changed_after(uint64_t revision) {
   return kj::mv(pair.promise);
 }
 
-Agent::Lent* Agent::find(const std::string& device_id) {
-  for (const auto& lent : lent_) {
-    if (lent->facts.id == device_id) return lent.get();
+LentDevice* Agent::find(const std::string& device_id) const {
+  for (const auto& device : devices_) {
+    if (device->facts().id == device_id) return device.get();
   }
   return nullptr;
 }
 
-Agent::Lent& Agent::lent_of(const WorkerProcess& worker) {
-  for (const auto& lent : lent_) {
-    if (lent->worker.get() == &worker) return *lent;
+CoordinatorLink* Agent::find_link(const std::string& pin) const {
+  for (const auto& link : links_) {
+    if (link->url().pin == pin) return const_cast<CoordinatorLink*>(link.get());
   }
-  SHOAL_UNREACHABLE();
+  return nullptr;
 }
 
-void Agent::worker_changed(WorkerProcess&) {
+std::string Agent::coordinator_name(const std::string& pin) const {
+  const CoordinatorLink* const link = find_link(pin);
+  if (link == nullptr) return "";
+  return link->coordinator_name().empty() ? shown_url(link->url()) : link->coordinator_name();
+}
+
+std::vector<std::string> Agent::private_words() const {
+  std::vector<std::string> words = options_.private_words;
+  for (const auto& link : links_) {
+    words.push_back(link->url().host);
+    words.push_back(link->coordinator_name());
+  }
+  return words;
+}
+
+std::map<std::string, HostStanding> Agent::standings() const {
+  std::map<std::string, HostStanding> all;
+  for (const auto& link : links_) {
+    if (link->host_id() != 0) all[link->url().pin] = link->standing();
+  }
+  return all;
+}
+
+// --- What the owner orders ---
+
+Mode Agent::start_mode(Resource) const { return options_.start_mode; }
+
+ModeChoice Agent::mode_of(Resource resource) const {
+  const std::optional<ModeChoice>& chosen = parts_.state.memory().modes[static_cast<int>(resource)];
+  const bool over = chosen && chosen->until && *chosen->until <= parts_.clock.now_wall();
+  return chosen && !over ? *chosen : ModeChoice{start_mode(resource), {}};
+}
+
+void Agent::forget_ended_modes(Millis now) {
+  for (int i = 0; i < kResourceCount; ++i) {
+    const std::optional<ModeChoice>& chosen = parts_.state.memory().modes[i];
+    if (!chosen || !chosen->until || *chosen->until > now) continue;
+    log_info("agent", "mode_over", {{"resource", i}});
+    // When it cannot be stored it is over all the same: see mode_of().
+    const Result<void> stored =
+        parts_.state.change([i](ClientMemory& memory) { memory.modes[i].reset(); });
+    if (!stored.ok()) log_warning("agent", "not_stored", {{"cause", stored.error()}});
+    changed();
+  }
+}
+
+Result<void> Agent::set_mode(Resource resource, Mode mode, Millis for_ms) {
+  if (for_ms.count < 0 || for_ms > kModeLengthMax) {
+    return Error{ErrorCode::kInvalid, "a mode can be set for a year at most"};
+  }
+  ModeChoice choice{mode, {}};
+  if (for_ms.count > 0 && mode != Mode::kByRules) choice.until = parts_.clock.now_wall() + for_ms;
+  SHOAL_TRY(parts_.state.change(
+      [&](ClientMemory& memory) { memory.modes[static_cast<int>(resource)] = choice; }));
+  log_info("agent", "mode_set",
+           {{"resource", static_cast<int>(resource)},
+            {"mode", static_cast<int>(mode)},
+            {"for_ms", for_ms}});
+  judge();
   changed();
-  for (kj::Own<CoordinatorLink>& link : links_) link->devices_changed();
+  return {};
 }
 
-void Agent::link_changed(CoordinatorLink&) { changed(); }
-
-kj::Promise<void> Agent::prepare(WorkerProcess& worker, rpc::Worker::Client client,
-                                 DeviceFacts facts) {
-  Lent& lent = lent_of(worker);
-  if (facts.id != lent.facts.id) {
-    rpc::throw_error(
-        {ErrorCode::kUnavailable, "its worker opened device " + facts.id + " instead"});
+Result<void> Agent::set_leave_by(std::optional<Millis> at) {
+  if (at && *at <= parts_.clock.now_wall()) {
+    return Error{ErrorCode::kInvalid, "that time is already over"};
   }
-  lent.facts = facts;  // The driver may have been updated since the list was made.
-  return prepare_device(facts.id, kj::mv(client));
+  SHOAL_TRY(parts_.state.change([&](ClientMemory& memory) { memory.leave_by = at; }));
+  judge();
+  changed();
+  return {};
 }
 
-rpc::Task<void> Agent::prepare_device(std::string device_id, rpc::Worker::Client client) {
-  Lent& lent = *find(device_id);
-  if (const Measurement* known = state_.measurement(lent.facts)) {
-    lent.measurement = *known;
-    co_return;
+Result<void> Agent::change_settings(const std::vector<SettingChange>& changes) {
+  SHOAL_TRY(parts_.settings.change(changes));
+  for (const SettingChange& change : changes) {
+    log_info("agent", "setting_changed", {{"key", change.key}});
   }
-  kj::Promise<Measurement> measuring = measure_worker(loop_.timer, kj::mv(client));
-  const Measurement measured = co_await kj::mv(measuring);
-  lent.measurement = measured;
-  if (const Result<void> saved = state_.remember(lent.facts, measured); !saved.ok()) {
+  settings_act();
+  judge();
+  changed();
+  return {};
+}
+
+// What must follow when settings are others than before.
+void Agent::settings_act() {
+  const Settings& settings = parts_.settings.now();
+  parts_.cache.set_limits({Bytes{settings.integer("cache.bytes_max")},
+                           Bytes{settings.integer("cache.free_bytes_min")}});
+  fetcher_.limit(BytesPerSecond{settings.integer("rules.download_bytes_per_second")});
+  upload_.set(BytesPerSecond{settings.integer("rules.upload_bytes_per_second")});
+  rule_texts_ = RuleTexts::of(settings);
+  SensorWishes wishes;
+  for (const char* const key : {"rules.exclusive_programs", "rules.exclusive_programs_gpu"}) {
+    const std::vector<std::string>& programs = settings.list(key);
+    wishes.exclusive_programs.insert(wishes.exclusive_programs.end(), programs.begin(),
+                                     programs.end());
+  }
+  wishes.idle_source = settings.text("rules.idle_source");
+  wishes.idle_threshold = Millis{settings.integer("rules.idle_seconds") * 1'000};
+  wishes.cache_folder = options_.cache_folder;
+  parts_.sensors.configure(std::move(wishes));
+  choose_lent();
+  end_denied_work();
+  for (auto& link : links_) link->consent_changed();
+  if (settings_changed_) settings_changed_();
+}
+
+Result<void> Agent::set_device_lent(const std::string& device_id, bool lent) {
+  const LentDevice* const device = find(device_id);
+  if (device == nullptr) return Error{ErrorCode::kNotFound, "no device \"" + device_id + "\" here"};
+  if (device->lent == lent) return {};
+  std::vector<std::string> words;
+  for (const auto& other : devices_) {
+    if (other.get() != device && other->lent) words.push_back(other->facts().id);
+  }
+  if (lent) words.push_back(device_id);
+  // Words for devices that never came stay.
+  for (const std::string& word : parts_.settings.now().list("compute.devices")) {
+    const bool fits = std::ranges::any_of(devices_, [&word](const auto& known) {
+      return word == known->facts().id || word == known->facts().selector ||
+             word == known->facts().plane;
+    });
+    if (!fits && word != kNoDeviceWord) words.push_back(word);
+  }
+  if (words.empty()) words.emplace_back(kNoDeviceWord);
+  return change_settings({{"compute.devices", words}});
+}
+
+bool Agent::is_allowed(const std::string& pin, const JobClass& job_class) const {
+  const std::optional<bool> judged = parts_.records.consent(pin, job_class);
+  return judged.value_or(parts_.settings.now().text("consent.new_classes") == "allow");
+}
+
+void Agent::end_denied_work() {
+  const Message why{"work.class_denied", {}};
+  work_.end([this](const StageWork& work) { return !is_allowed(work.coordinator, work.job_class); },
+            why, why);
+}
+
+Result<void> Agent::set_consent(const std::string& url, const JobClass& job_class, bool allowed) {
+  const auto link = std::ranges::find_if(links_, [&url](const kj::Own<CoordinatorLink>& known) {
+    return shown_url(known->url()) == url_without_query(url);
+  });
+  if (link == links_.end()) {
+    return Error{ErrorCode::kNotFound, "not attached to " + url_without_query(url)};
+  }
+  SHOAL_TRY(parts_.records.set_consent((*link)->url().pin, job_class, allowed));
+  (*link)->consent_changed();
+  end_denied_work();
+  changed();
+  return {};
+}
+
+// --- Devices ---
+
+WorkerOptions Agent::worker_options(const DeviceFacts& facts) {
+  const Settings& settings = parts_.settings.now();
+  WorkerOptions worker;
+  worker.argv = {options_.worker_program};
+  worker.argv.insert(worker.argv.end(), options_.worker_arguments.begin(),
+                     options_.worker_arguments.end());
+  worker.argv.insert(worker.argv.end(), {"--device", facts.id, "--threads",
+                                         std::to_string(settings.integer("compute.threads"))});
+  if (const int64_t most = settings.integer("worker.memory_bytes_max"); most > 0) {
+    worker.argv.insert(worker.argv.end(), {"--memory-max", std::to_string(most)});
+  }
+  worker.hang_max = settings.integer("worker.hang_ms_max") * kj::MILLISECONDS;
+  return worker;
+}
+
+const Measurement* Agent::measurement_of(const DeviceFacts& facts) {
+  return parts_.state.measurement(facts);
+}
+
+void Agent::measured(const DeviceFacts& facts, const Measurement& measurement) {
+  if (const Result<void> saved = parts_.state.remember(facts, measurement); !saved.ok()) {
     log_warning("agent", "measurement_not_saved", {{"cause", saved.error()}});
   }
 }
 
-rpc::Task<Measurement> Agent::measure(std::string device_id) {
-  Lent* const lent = find(device_id);
-  if (lent == nullptr)
-    rpc::throw_error({ErrorCode::kNotFound, "device " + device_id + " is not lent"});
-  while (lent->use.stages > 0) co_await changed_after(revision_);
-  kj::Maybe<rpc::Worker::Client> client = lent->worker->client();
-  if (client == nullptr) rpc::throw_error({ErrorCode::kUnavailable, lent->worker->reason()});
-  rpc::Worker::Client worker = KJ_ASSERT_NONNULL(client);
-  kj::Promise<Measurement> measuring = measure_worker(loop_.timer, kj::mv(worker));
-  const Measurement measured = co_await kj::mv(measuring);
-  lent->measurement = measured;
-  if (const Result<void> saved = state_.remember(lent->facts, measured); !saved.ok()) {
-    rpc::throw_error(saved.error());
+void Agent::device_changed(LentDevice&) {
+  // Not judged here: what calls may be the worker that is to be ended.
+  judge_soon();
+  changed();
+}
+
+void Agent::device_freed(LentDevice& device, const FreedIn& times) {
+  parts_.records.note_yield({parts_.clock.now_wall(), device.facts().id, times.stop, times.free});
+}
+
+kj::Promise<std::vector<DeviceFacts>> Agent::list_devices() {
+  std::vector<std::string> argv = {options_.worker_program};
+  argv.insert(argv.end(), options_.worker_arguments.begin(), options_.worker_arguments.end());
+  return client::list_devices(parts_.loop, std::move(argv));
+}
+
+void Agent::devices_found(std::vector<DeviceFacts> found) {
+  const Millis now = parts_.clock.now_wall();
+  std::map<std::string, KnownDevice> known = parts_.state.memory().devices;
+  bool other = false;
+  for (const auto& device : devices_) {
+    const bool here = std::ranges::any_of(
+        found, [&device](const DeviceFacts& facts) { return facts.id == device->facts().id; });
+    if (here == device->present) continue;
+    device->present = here;
+    log_info("devices", here ? "came" : "gone", {{"device", device->facts().id}});
   }
-  worker_changed(*lent->worker);
+  for (const DeviceFacts& facts : found) {
+    if (LentDevice* const device = find(facts.id)) {
+      // A worker knows its driver better than a list does.
+      if (device->worker() == nullptr) device->found(facts);
+    } else {
+      devices_.push_back(std::make_unique<LentDevice>(
+          parts_.loop, parts_.clock, parts_.random, static_cast<LentDevice::Needs&>(*this), facts));
+      devices_.back()->present = true;
+      log_info("devices", "found", {{"device", facts.id}, {"name", facts.name}});
+    }
+    KnownDevice& entry = known[facts.id];
+    other |= now - entry.seen_at >= kDay;
+    entry = {facts, now};
+  }
+  if (other) {
+    std::erase_if(known, [now](const auto& entry) {
+      return now - entry.second.seen_at > kForgetDeviceAfter;
+    });
+    const Result<void> stored =
+        parts_.state.change([&known](ClientMemory& memory) { memory.devices = known; });
+    if (!stored.ok()) log_warning("agent", "not_stored", {{"cause", stored.error()}});
+  }
+  choose_lent();
+  judge_soon();
+  changed();
+}
+
+bool Agent::device_missing() const {
+  if (devices_.empty()) return true;
+  if (std::ranges::any_of(devices_, [](const auto& d) { return d->lent && !d->present; })) {
+    return true;
+  }
+  for (const std::string& word : parts_.settings.now().list("compute.devices")) {
+    const bool fits = std::ranges::any_of(devices_, [&word](const auto& d) {
+      return word == d->facts().id || word == d->facts().selector || word == d->facts().plane;
+    });
+    if (!fits && word != kNoDeviceWord) return true;
+  }
+  return false;
+}
+
+void Agent::choose_lent() {
+  std::vector<DeviceFacts> here, gone;
+  for (const auto& device : devices_) (device->present ? here : gone).push_back(device->facts());
+  const std::vector<DeviceFacts> chosen =
+      devices_to_lend(here, gone, parts_.settings.now().list("compute.devices"));
+  for (const auto& device : devices_) {
+    device->lent = std::ranges::any_of(
+        chosen, [&device](const DeviceFacts& facts) { return facts.id == device->facts().id; });
+  }
+}
+
+rpc::Task<Measurement> Agent::measure(std::string device_id) {
+  LentDevice* const device = find(device_id);
+  if (device == nullptr || !device->present) {
+    rpc::throw_error({ErrorCode::kNotFound, "no device \"" + device_id + "\" here now"});
+  }
+  while (work_.count(device_id) > 0) co_await changed_after(revision_);
+  kj::Promise<Measurement> measuring = device->measure();
+  const Measurement measured = co_await kj::mv(measuring);
+  changed();
+  for (auto& link : links_) link->devices_changed();
   co_return measured;
 }
 
-rpc::Host::Client Agent::make_host(kj::Own<SessionSlot> slot) {
+// --- Coordinators ---
+
+rpc::Host::Client Agent::make_host(CoordinatorLink& link, kj::Own<SessionSlot> slot) {
   HostServer::Needs& needs = *this;
-  return kj::heap<HostServer>(loop_.timer, cache_, fetcher_, needs, kj::mv(slot));
+  return kj::heap<HostServer>(parts_.loop.timer, parts_.clock, parts_.cache, fetcher_, needs,
+                              link.url().pin, kj::mv(slot));
 }
 
-Result<rpc::Worker::Client> Agent::worker_of(const std::string& device_id) {
-  Lent* const lent = find(device_id);
-  if (lent == nullptr) return Error{ErrorCode::kNotFound, "device " + device_id + " is not lent"};
-  KJ_IF_MAYBE (client, lent->worker->client()) {
-    return *client;
-  }
-  return Error{ErrorCode::kUnavailable,
-               "device " + device_id + " is not ready: " + lent->worker->reason()};
+void Agent::link_changed(CoordinatorLink&) {
+  judge_soon();
+  changed();
 }
 
-DeviceUse& Agent::use_of(const std::string& device_id) {
-  Lent* const lent = find(device_id);
-  SHOAL_CHECK(lent != nullptr);
-  return lent->use;
+void Agent::standing_changed(CoordinatorLink&) { figures_changed(); }
+
+std::vector<JobClass> Agent::denied(const CoordinatorLink& link) {
+  std::vector<JobClass> denied = parts_.records.denied(link.url().pin);
+  for (const CoordinatorCard::Offer& offer : link.card().offers) {
+    if (is_allowed(link.url().pin, offer.job_class)) continue;
+    if (std::ranges::find(denied, offer.job_class) == denied.end()) {
+      denied.push_back(offer.job_class);
+    }
+  }
+  return denied;
 }
 
-void Agent::write_device(Lent& lent, rpc::DeviceReport::Builder report) {
-  write_facts(lent.facts, report.initInfo());
-  report.setWorkerKey(rpc::kj_bytes(lent.worker->public_key()));
-  std::string reason = lent.worker->reason();
-  auto state = rpc::DeviceReport::State::STARTING;
-  switch (lent.worker->state()) {
-    case WorkerProcess::State::kStarting: break;
-    case WorkerProcess::State::kFailed: state = rpc::DeviceReport::State::FAILED; break;
-    case WorkerProcess::State::kReady:
-      state = rpc::DeviceReport::State::READY;
-      if (lent.measurement && !lent.measurement->self_test.exact) {
-        state = rpc::DeviceReport::State::FAILED;
-        reason = "its results are not exact: " + lent.measurement->self_test.first_failure;
-      }
-      break;
-  }
-  if (lent.measurement) {
-    write_self_test(lent.measurement->self_test, report.initSelfTest());
-    write_benchmark(lent.measurement->benchmark, report.initBenchmark());
-  }
-  report.setState(state);
-  report.setReason(std::string(cut_utf8(reason, limits::kReasonBytesMax)));
+Result<void> Agent::receipt_key_shown(const CoordinatorLink& link, const SigningPublicKey& key) {
+  Result<void> known = parts_.records.know_coordinator(
+      link.url().pin, link.coordinator_name(), key, HostId{static_cast<int64_t>(link.host_id())});
+  if (known.ok() || known.error().code == ErrorCode::kDenied) return known;
+  // A disk that is full is no reason to leave: its receipts come later.
+  log_warning("agent", "coordinator_not_noted", {{"cause", known.error()}});
+  return {};
 }
 
-void Agent::write_report(rpc::HostSession::ReportParams::Builder report) {
-  auto devices = report.initDevices(static_cast<uint32_t>(lent_.size()));
-  for (uint32_t i = 0; i < devices.size(); ++i) write_device(*lent_[i], devices[i]);
+std::optional<uint64_t> Agent::receipts_wanted(const CoordinatorLink& link) {
+  const uint64_t newest = parts_.records.receipt_progress(link.url().pin).newest;
+  if (link.standing().newest_receipt <= newest) return {};
+  return newest;
 }
 
-void Agent::write_snapshot(rpc::Snapshot::Builder snapshot) {
-  snapshot.setRevision(revision_);
-  snapshot.setVersion(SHOAL_VERSION);
-  snapshot.setHostName(host_name());
-  snapshot.setPid(static_cast<uint32_t>(own_pid()));
-  auto connections = snapshot.initConnections(static_cast<uint32_t>(links_.size()));
-  for (uint32_t i = 0; i < connections.size(); ++i) {
-    const CoordinatorLink& link = *links_[i];
-    connections[i].setUrl(shown_url(link.url()));
-    connections[i].setName(link.coordinator_name());
-    connections[i].setState(state_name(link.state()));
-    connections[i].setReason(link.reason());
-    connections[i].setRetryInMs(static_cast<uint32_t>(link.retry_in().count));
-    connections[i].setHostId(link.host_id());
-    connections[i].setTrusted(link.trusted());
-  }
-  auto devices = snapshot.initDevices(static_cast<uint32_t>(lent_.size()));
-  for (uint32_t i = 0; i < devices.size(); ++i) {
-    Lent& lent = *lent_[i];
-    write_device(lent, devices[i].initReport());
-    devices[i].setWorkerPid(static_cast<uint32_t>(lent.worker->pid()));
-    devices[i].setRestarts(lent.worker->restarts());
-    devices[i].setStages(lent.use.stages);
-    devices[i].setSteps(lent.use.steps);
-    devices[i].setRows(lent.use.rows);
-  }
-  snapshot.setCacheBytes(static_cast<uint64_t>(cache_.used().count));
-  snapshot.setCacheBytesMax(static_cast<uint64_t>(cache_.limits().bytes_max.count));
-  const std::vector<ShardFetcher::Transfer> running = fetcher_.transfers();
-  auto transfers = snapshot.initTransfers(static_cast<uint32_t>(running.size()));
-  for (uint32_t i = 0; i < transfers.size(); ++i) {
-    transfers[i].setDigest(running[i].digest.hex());
-    transfers[i].setBytesDone(running[i].done);
-    transfers[i].setBytesTotal(running[i].total);
-  }
+Result<void> Agent::receipts_came(const CoordinatorLink& link,
+                                  const std::vector<Receipt>& receipts) {
+  SHOAL_TRY(parts_.records.append_receipts(link.url().pin, receipts));
+  figures_changed();
+  return {};
+}
+
+rpc::Task<CoordinatorCard> Agent::preview(std::string text) {
+  const Result<rpc::AttachUrl> url = rpc::parse_attach_url(text);
+  if (!url.ok()) rpc::throw_error(url.error());
+  kj::Promise<CoordinatorCard> asked =
+      client::preview(parts_.loop.io.provider->getNetwork(), parts_.loop.timer, url.value());
+  CoordinatorCard card = co_await kj::mv(asked);
+  co_return card;
 }
 
 rpc::Task<uint32_t> Agent::attach(std::string text) {
   const Result<rpc::AttachUrl> parsed = rpc::parse_attach_url(text);
   if (!parsed.ok()) rpc::throw_error(parsed.error());
-  kj::Promise<Attachment> enrolling = enrol(loop_, parsed.value(), identity_);
+  kj::Promise<Attachment> enrolling = enrol(parts_.loop, parsed.value(), parts_.identity);
   Attachment attachment = co_await kj::mv(enrolling);
   const Result<rpc::AttachUrl> url = rpc::parse_attach_url(attachment.url);
-  if (const Result<void> saved = state_.attach(std::move(attachment)); !saved.ok()) {
+  if (const Result<void> saved = parts_.state.attach(std::move(attachment)); !saved.ok()) {
     rpc::throw_error(saved.error());
   }
   start_link(url.value());
+  judge_soon();
   changed();
   for (uint32_t i = 0; i < links_.size(); ++i) {
     if (same_coordinator(links_[i]->url(), url.value())) co_return i;
@@ -303,7 +486,7 @@ rpc::Task<uint32_t> Agent::attach(std::string text) {
 }
 
 rpc::Task<int> Agent::detach(std::string url) {
-  const Result<int> count = state_.detach(url);
+  const Result<int> count = parts_.state.detach(url);
   if (!count.ok()) rpc::throw_error(count.error());
   std::vector<kj::Own<CoordinatorLink>> leaving;
   for (auto it = links_.begin(); it != links_.end();) {
@@ -314,6 +497,7 @@ rpc::Task<int> Agent::detach(std::string url) {
       ++it;
     }
   }
+  judge_soon();
   changed();
   for (kj::Own<CoordinatorLink>& link : leaving) {
     kj::Promise<void> left = link->leave("the owner detached this host");
@@ -322,20 +506,87 @@ rpc::Task<int> Agent::detach(std::string url) {
   co_return std::max(count.value(), static_cast<int>(leaving.size()));
 }
 
+// --- Work ---
+
+Result<rpc::Worker::Client> Agent::worker_of(const std::string& device_id) {
+  LentDevice* const device = find(device_id);
+  if (device == nullptr || !device->lent) {
+    return Error{ErrorCode::kNotFound, "device " + device_id + " is not lent"};
+  }
+  if (!device->may_work) {
+    return Error{ErrorCode::kUnavailable, "the owner needs device " + device_id};
+  }
+  if (device->measuring()) {
+    return Error{ErrorCode::kUnavailable, "device " + device_id + " is being measured"};
+  }
+  KJ_IF_MAYBE (client, device->client()) {
+    return *client;
+  }
+  return Error{ErrorCode::kUnavailable,
+               "device " + device_id + " is not ready" +
+                   (device->worker() == nullptr ? "" : ": " + device->worker()->reason())};
+}
+
+Result<void> Agent::consents(const std::string& pin, const JobClass& job_class) {
+  if (is_allowed(pin, job_class)) return {};
+  return Error{ErrorCode::kDenied, "the owner of this host does not allow \"" + job_class.kind +
+                                       "\" on \"" + job_class.model + "\""};
+}
+
+void Agent::work_changed() { changed(); }
+
+void Agent::step_ran(const StageWork& work, const StepCost& cost) {
+  bytes_down_ += cost.received.count;
+  bytes_up_ += cost.sent.count;
+  last_work_[work.coordinator] = parts_.clock.now_wall();
+  last_work_stored_ = false;
+  figures_changed();
+  LentDevice* const device = find(work.device);
+  if (device == nullptr) return;
+  ++device->steps;
+  device->rows += cost.rows;
+  ++device->usage.steps;
+  device->usage.rows += static_cast<int64_t>(cost.rows);
+  device->busy_micros += cost.device_micros;
+  device->duty.add(parts_.clock.now_monotonic(), cost.device_micros);
+}
+
+kj::Promise<void> Agent::may_send(Bytes bytes) {
+  const Millis wait = upload_.take(bytes, parts_.clock.now_monotonic());
+  if (wait.count == 0) return kj::READY_NOW;
+  return parts_.loop.timer.afterDelay(wait.count * kj::MILLISECONDS);
+}
+
+void Agent::remember_last_work() {
+  if (last_work_stored_) return;
+  last_work_stored_ =
+      parts_.state.change([this](ClientMemory& memory) { memory.last_work = last_work_; }).ok();
+}
+
+// --- The end ---
+
 void Agent::request_stop() { stop_fulfiller_->fulfill(); }
 
 kj::Promise<void> Agent::stop_requested() { return stop_promise_.addBranch(); }
 
 rpc::Task<void> Agent::shut_down() {
+  shutting_down_ = true;
+  judging_ = nullptr;
+  finder_ = nullptr;
   auto leaving = kj::heapArrayBuilder<kj::Promise<void>>(links_.size());
   for (kj::Own<CoordinatorLink>& link : links_) leaving.add(link->leave("the client stops"));
   kj::Promise<void> left = kj::joinPromises(leaving.finish());
   co_await kj::mv(left);
   links_.clear();
-  auto stopping = kj::heapArrayBuilder<kj::Promise<void>>(lent_.size());
-  for (auto& lent : lent_) stopping.add(lent->worker->stop());
+  auto stopping = kj::heapArrayBuilder<kj::Promise<void>>(devices_.size());
+  for (auto& device : devices_) {
+    device->want(false, 1 * kj::SECONDS);
+    stopping.add(device->gone());
+  }
   kj::Promise<void> stopped = kj::joinPromises(stopping.finish());
   co_await kj::mv(stopped);
+  remember_last_work();
+  parts_.records.flush();
 }
 
 }  // namespace shoal::client

@@ -1,11 +1,13 @@
 #pragma once
-// The client as a whole: one worker for each lent device, one link for each coordinator, the cache
-// between them, and what all of it looks like from outside. Holds the parts and introduces them.
+// The client as a whole: its devices, its coordinators, its owner's rules and choices, and what all
+// of it looks like from outside. Holds the parts, introduces them, and acts on what they decide.
 //
 // Belongs to the KJ loop's thread.
 
 #include <kj/async-io.h>
 
+#include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -14,47 +16,93 @@
 
 #include "base/host.h"
 #include "base/secrets.h"
-#include "base/settings.h"
 #include "client/client_state.h"
 #include "client/coordinator_link.h"
+#include "client/device_finder.h"
 #include "client/host_server.h"
+#include "client/lent_device.h"
+#include "client/live_settings.h"
+#include "client/log_ring.h"
 #include "client/model_cache.h"
+#include "client/overall.h"
+#include "client/records/records.h"
+#include "client/sensor_source.h"
 #include "client/shard_fetcher.h"
+#include "client/verdicts.h"
+#include "client/work_list.h"
 #include "client/worker_process.h"
 #include "schema/agent.capnp.h"
 
 namespace shoal::client {
 
-struct AgentOptions {
-  std::vector<DeviceFacts> devices;  // Those that are lent.
-  std::vector<std::string> urls;     // Coordinators beside those in the state.
-  std::string worker_program;
-  std::vector<std::string> worker_arguments;  // Before its own; for tests.
-  int threads = 0;
-  Bytes worker_memory_max{0};
-  Millis worker_hang_max{10'000};
+// What an agent is made of. All of it outlives the agent.
+struct AgentParts {
+  Loop loop;
+  const Clock& clock;
+  Random& random;
+  const SigningKey& identity;
+  ClientState& state;
+  LiveSettings& settings;
+  ModelCache& cache;
+  SensorSource& sensors;
+  Records& records;
+  LogRing& log;
 };
 
-class Agent final : private WorkerProcess::Needs,
+struct AgentOptions {
+  std::string worker_program;
+  std::vector<std::string> worker_arguments;  // Before its own; for tests.
+  Mode start_mode = Mode::kByRules;           // Of what the owner never chose a mode for.
+  std::string state_folder;                   // To be shown.
+  std::filesystem::path cache_folder;
+  std::vector<std::string> private_words;  // The owner's name, his home: see bundle.h.
+  // So many seconds between two looks at the rules; 0: only when asked, for tests.
+  int tick_seconds = 1;
+};
+
+class Agent final : private LentDevice::Needs,
+                    private DeviceFinder::Needs,
                     private CoordinatorLink::Needs,
                     private HostServer::Needs {
  public:
-  // Everything passed outlives the agent. Starts at once.
-  Agent(Loop loop, const Clock& clock, Random& random, const SigningKey& identity,
-        ClientState& state, ModelCache& cache, AgentOptions options);
+  Agent(AgentParts parts, AgentOptions options);  // Starts at once.
   ~Agent() noexcept(false);
   KJ_DISALLOW_COPY(Agent);
 
-  // Grows with every change that a snapshot shows.
+  const AgentParts& parts() const { return parts_; }
+
+  // Grows with every change that a snapshot shows; by mere figures once a second at most.
   uint64_t revision() const { return revision_; }
   kj::Promise<void> changed_after(uint64_t revision);
   void write_snapshot(rpc::Snapshot::Builder snapshot);
 
-  // Waits until the device has no stage, then measures it again.
+  // What the owner orders. Durable when it returns, and acts at once.
+  Result<void> set_mode(Resource resource, Mode mode, Millis for_ms);
+  Result<void> set_leave_by(std::optional<Millis> at);
+  Result<void> change_settings(const std::vector<SettingChange>& changes);
+  Result<void> set_device_lent(const std::string& device_id, bool lent);
+  Result<void> set_consent(const std::string& url, const JobClass& job_class, bool allowed);
+
+  // Waits until the device has no stage, then measures it again, whatever the rules say.
   rpc::Task<Measurement> measure(std::string device_id);
+  rpc::Task<CoordinatorCard> preview(std::string url);
   // Contacts the coordinator, enrols, stays attached; which of the snapshot's connections it is.
   rpc::Task<uint32_t> attach(std::string url);
   rpc::Task<int> detach(std::string url);
+
+  // Names of people, machines and folders that a bug report must not hold.
+  std::vector<std::string> private_words() const;
+  // What the records need to check receipts against.
+  std::map<std::string, HostStanding> standings() const;  // By pin.
+  std::string coordinator_name(const std::string& pin) const;
+
+  // Looks at rules, sensors and devices now. By itself it does so each second, and soon after
+  // anything changes.
+  void judge();
+
+  // Called after every change of a setting.
+  void on_settings_changed(std::function<void()> act) { settings_changed_ = std::move(act); }
+  bool remote_listens = false;  // To be shown.
 
   void request_stop();
   kj::Promise<void> stop_requested();
@@ -62,54 +110,114 @@ class Agent final : private WorkerProcess::Needs,
   rpc::Task<void> shut_down();
 
  private:
-  struct Lent {
-    DeviceFacts facts;
-    DeviceUse use;
-    std::optional<Measurement> measurement;
-    kj::Own<WorkerProcess> worker;
-  };
+  // LentDevice::Needs
+  WorkerOptions worker_options(const DeviceFacts& facts) override;
+  const Measurement* measurement_of(const DeviceFacts& facts) override;
+  void measured(const DeviceFacts& facts, const Measurement& measurement) override;
+  void device_changed(LentDevice& device) override;
+  void device_freed(LentDevice& device, const FreedIn& times) override;
 
-  void worker_changed(WorkerProcess& worker) override;
-  kj::Promise<void> prepare(WorkerProcess& worker, rpc::Worker::Client client,
-                            DeviceFacts facts) override;
+  // DeviceFinder::Needs
+  kj::Promise<std::vector<DeviceFacts>> list_devices() override;
+  void devices_found(std::vector<DeviceFacts> devices) override;
+  void devices_not_found() override { changed(); }
+  bool device_missing() const override;
+  std::string device_nodes() const override { return system_device_nodes(); }
 
-  const SigningKey& identity() const override { return identity_; }
-  rpc::Host::Client make_host(kj::Own<SessionSlot> slot) override;
+  // CoordinatorLink::Needs
+  const SigningKey& identity() const override { return parts_.identity; }
+  rpc::Host::Client make_host(CoordinatorLink& link, kj::Own<SessionSlot> slot) override;
   void write_report(rpc::HostSession::ReportParams::Builder report) override;
   void link_changed(CoordinatorLink& link) override;
+  void standing_changed(CoordinatorLink& link) override;
+  std::vector<JobClass> denied(const CoordinatorLink& link) override;
+  Result<void> receipt_key_shown(const CoordinatorLink& link, const SigningPublicKey& key) override;
+  std::optional<uint64_t> receipts_wanted(const CoordinatorLink& link) override;
+  Result<void> receipts_came(const CoordinatorLink& link,
+                             const std::vector<Receipt>& receipts) override;
 
+  // HostServer::Needs
   Result<rpc::Worker::Client> worker_of(const std::string& device_id) override;
-  DeviceUse& use_of(const std::string& device_id) override;
-  void use_changed() override { changed(); }
+  Result<void> consents(const std::string& pin, const JobClass& job_class) override;
+  WorkList& work_list() override { return work_; }
+  void work_changed() override;
+  void step_ran(const StageWork& work, const StepCost& cost) override;
+  kj::Promise<void> may_send(Bytes bytes) override;
 
-  Lent* find(const std::string& device_id);  // Null when it is not lent.
-  Lent& lent_of(const WorkerProcess& worker);
-  void write_device(Lent& lent, rpc::DeviceReport::Builder report);
-  rpc::Task<void> prepare_device(std::string device_id, rpc::Worker::Client client);
+  // What runs by itself.
+  rpc::Task<void> keep_judging();
+  void judge_soon() { judge_wanted_.give(); }
+  void notice_gap();  // This process, or the whole computer, was stopped for a while.
+  void govern_and_count();
+  rpc::Task<void> go_to_sleep();
+
+  // What judge() is made of (agent_judge.cpp).
+  void judge_resources(Millis now);
+  void act_on(LentDevice& device);
+  Verdict shown_verdict(LentDevice& device) const;
+  OverallInput overall_input();
+  void tell_coordinators_if_other();
+
+  Mode start_mode(Resource resource) const;
+  ModeChoice mode_of(Resource resource) const;
+  void forget_ended_modes(Millis now);
+  void settings_act();
+  void choose_lent();
+  void end_denied_work();
+  bool is_allowed(const std::string& pin, const JobClass& job_class) const;
+  const GpuReading* gpu_of(const LentDevice& device) const;  // Null: no sensor knows it.
+  std::optional<Millis> available_for(const LentDevice& device) const;
+  Bytes memory_used(const LentDevice& device) const;
+
+  LentDevice* find(const std::string& device_id) const;      // Null when there is none.
+  CoordinatorLink* find_link(const std::string& pin) const;  // Likewise.
+  void write_device(LentDevice& device, rpc::DeviceReport::Builder report);
+  void write_connection(CoordinatorLink& link, rpc::Snapshot::Connection::Builder to);
   void start_link(const rpc::AttachUrl& url);
   void changed();
+  void figures_changed() { figures_changed_ = true; }
+  void remember_last_work();
 
-  Loop loop_;
-  const Clock& clock_;
-  Random& random_;
-  const SigningKey& identity_;
-  ClientState& state_;
-  ModelCache& cache_;
-  ShardFetcher fetcher_;
+  AgentParts parts_;
   AgentOptions options_;
+  Millis started_at_;
+  std::function<void()> settings_changed_;
+
   uint64_t revision_ = 1;
+  bool figures_changed_ = false;
   std::vector<kj::Own<kj::PromiseFulfiller<void>>> watchers_;
   kj::Own<kj::PromiseFulfiller<void>> stop_fulfiller_;
   kj::ForkedPromise<void> stop_promise_;
-  std::vector<std::unique_ptr<Lent>> lent_;
+  bool shutting_down_ = false;
+
+  ShardFetcher fetcher_;
+  RateLimit upload_;
+  WorkList work_;
+  Verdicts verdicts_;
+  RuleTexts rule_texts_;
+  StandingVerdict overall_;
+  std::string told_;  // What the coordinators last heard, as a text to compare.
+  std::map<std::string, Millis> last_work_;  // Wall time, by pin.
+  bool last_work_stored_ = true;
+  int64_t bytes_down_ = 0, bytes_up_ = 0;  // Of steps, not told to the records yet.
+
+  Millis judged_at_{0}, judged_wall_{0};  // The last tick's times, to find gaps.
+  Millis governed_at_{0}, flushed_at_{0}, counted_at_{0};
+  bool sleeping_ = false;
+  kj::Promise<void> sleep_ = nullptr;
+
+  std::vector<std::unique_ptr<LentDevice>> devices_;  // All that were ever seen, lent or not.
+  std::unique_ptr<DeviceFinder> finder_;
+  Signal judge_wanted_;
+  kj::Promise<void> judging_ = nullptr;
   // Last: what coordinators hold ends before what it uses.
   std::vector<kj::Own<CoordinatorLink>> links_;
 };
 
-// Self-test, then benchmark.
-rpc::Task<Measurement> measure_worker(kj::Timer& timer, rpc::Worker::Client client);
-
 // Contacts the coordinator once and enrols with the URL's invite. What an attachment is made of.
 rpc::Task<Attachment> enrol(Loop loop, rpc::AttachUrl url, const SigningKey& identity);
+
+// The URL up to its path.
+std::string shown_url(const rpc::AttachUrl& url);
 
 }  // namespace shoal::client

@@ -1,5 +1,6 @@
 #include "client/client_state.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/log.h"
@@ -37,6 +38,102 @@ Measurement measurement_of(const Json& json) {
   return m;
 }
 
+Json to_json(const DeviceFacts& facts) {
+  return {{"id", facts.id},
+          {"selector", facts.selector},
+          {"plane", facts.plane},
+          {"name", facts.name},
+          {"driver", facts.driver},
+          {"memory_bytes", facts.memory_bytes},
+          {"software", facts.software}};
+}
+
+DeviceFacts facts_of(const Json& json) {
+  return {json.at("id"),     json.at("selector"),     json.at("plane"),   json.at("name"),
+          json.at("driver"), json.at("memory_bytes"), json.at("software")};
+}
+
+constexpr const char* kResourceNames[] = {"gpu", "cpu", "network"};
+constexpr const char* kModeNames[] = {"rules", "always", "paused"};
+
+Json modes_json(const ClientMemory& memory) {
+  Json json = Json::object();
+  for (int i = 0; i < kResourceCount; ++i) {
+    if (!memory.modes[i]) continue;
+    json[kResourceNames[i]] = {{"mode", kModeNames[static_cast<int>(memory.modes[i]->mode)]},
+                               {"until_ms", memory.modes[i]->until.value_or(Millis{0}).count}};
+  }
+  return json;
+}
+
+void read_modes(const Json& json, ClientMemory& memory) {
+  for (int i = 0; i < kResourceCount; ++i) {
+    if (!json.contains(kResourceNames[i])) continue;
+    const Json& entry = json[kResourceNames[i]];
+    ModeChoice choice;
+    const std::string name = entry.at("mode");
+    for (int mode = 0; mode < 3; ++mode) {
+      if (name == kModeNames[mode]) choice.mode = static_cast<Mode>(mode);
+    }
+    const int64_t until = entry.at("until_ms");
+    if (until != 0) choice.until = Millis{until};
+    memory.modes[i] = choice;
+  }
+}
+
+Json to_json(const Pairing& pairing) {
+  return {{"id", pairing.id},
+          {"name", pairing.name},
+          {"token_digest", pairing.token_digest},
+          {"paired_at_ms", pairing.paired_at.count},
+          {"last_used_ms", pairing.last_used.count}};
+}
+
+Json to_json(const ClientMemory& memory) {
+  Json json = {
+      {"attachments", Json::array()},   {"measurements", Json::object()},
+      {"modes", modes_json(memory)},    {"leave_by_ms", memory.leave_by.value_or(Millis{0}).count},
+      {"last_work_ms", Json::object()}, {"pairings", Json::array()},
+      {"devices", Json::array()}};
+  for (const Attachment& a : memory.attachments) {
+    json["attachments"].push_back({{"url", a.url}, {"name", a.name}, {"host_id", a.host_id}});
+  }
+  for (const auto& [key, m] : memory.measurements) json["measurements"][key] = to_json(m);
+  for (const auto& [pin, at] : memory.last_work) json["last_work_ms"][pin] = at.count;
+  for (const Pairing& pairing : memory.pairings) json["pairings"].push_back(to_json(pairing));
+  for (const auto& [id, known] : memory.devices) {
+    Json entry = to_json(known.facts);
+    entry["seen_at_ms"] = known.seen_at.count;
+    json["devices"].push_back(std::move(entry));
+  }
+  return json;
+}
+
+ClientMemory memory_of(const Json& json) {
+  ClientMemory memory;
+  for (const Json& entry : json.at("attachments")) {
+    memory.attachments.push_back({entry.at("url"), entry.at("name"), entry.at("host_id")});
+  }
+  for (const auto& [key, entry] : json.at("measurements").items()) {
+    memory.measurements[key] = measurement_of(entry);
+  }
+  if (!json.contains("modes")) return memory;  // Written before owners could choose.
+  read_modes(json["modes"], memory);
+  if (const int64_t at = json.at("leave_by_ms"); at != 0) memory.leave_by = Millis{at};
+  for (const auto& [pin, entry] : json.at("last_work_ms").items()) {
+    memory.last_work[pin] = Millis{entry};
+  }
+  for (const Json& entry : json.at("pairings")) {
+    memory.pairings.push_back({entry.at("id"), entry.at("name"), entry.at("token_digest"),
+                               Millis{entry.at("paired_at_ms")}, Millis{entry.at("last_used_ms")}});
+  }
+  for (const Json& entry : json.at("devices")) {
+    KnownDevice known{facts_of(entry), Millis{entry.at("seen_at_ms")}};
+    memory.devices[known.facts.id] = std::move(known);
+  }
+  return memory;
+}
+
 }  // namespace
 
 std::string url_without_query(const std::string& url) {
@@ -53,13 +150,7 @@ Result<ClientState> ClientState::load(const std::filesystem::path& path) {
     return loaded.error();
   }
   try {  // The checksum held, so another content is another version's, and no attack.
-    const Json json = Json::parse(as_text(loaded.value().bytes));
-    for (const Json& entry : json.at("attachments")) {
-      state.attachments_.push_back({entry.at("url"), entry.at("name"), entry.at("host_id")});
-    }
-    for (const auto& [key, entry] : json.at("measurements").items()) {
-      state.measurements_[key] = measurement_of(entry);
-    }
+    state.memory_ = memory_of(Json::parse(as_text(loaded.value().bytes)));
   } catch (const Json::exception& exception) {
     return Error{ErrorCode::kCorrupt,
                  path.string() + " is not this version's: " + exception.what()};
@@ -67,45 +158,51 @@ Result<ClientState> ClientState::load(const std::filesystem::path& path) {
   return state;
 }
 
-Result<void> ClientState::save() const {
-  Json json = {{"attachments", Json::array()}, {"measurements", Json::object()}};
-  for (const Attachment& a : attachments_) {
-    json["attachments"].push_back({{"url", a.url}, {"name", a.name}, {"host_id", a.host_id}});
-  }
-  for (const auto& [key, m] : measurements_) json["measurements"][key] = to_json(m);
-  return file_.save(as_bytes(json.dump(-1, ' ', false, Json::error_handler_t::replace)));
+Result<void> ClientState::change(const std::function<void(ClientMemory&)>& edit) {
+  ClientMemory changed = memory_;
+  edit(changed);
+  const std::string text = to_json(changed).dump(-1, ' ', false, Json::error_handler_t::replace);
+  SHOAL_TRY(file_.save(as_bytes(text)));
+  memory_ = std::move(changed);
+  return {};
 }
 
 Result<void> ClientState::attach(Attachment attachment) {
-  for (Attachment& known : attachments_) {
-    if (known.url == attachment.url) {
-      known = std::move(attachment);
-      return save();
+  return change([&attachment](ClientMemory& memory) {
+    for (Attachment& known : memory.attachments) {
+      if (known.url == attachment.url) {
+        known = attachment;
+        return;
+      }
     }
-  }
-  attachments_.push_back(std::move(attachment));
-  return save();
+    memory.attachments.push_back(attachment);
+  });
 }
 
 Result<int> ClientState::detach(const std::string& url) {
-  const auto count = std::erase_if(attachments_, [&url](const Attachment& known) {
+  const auto leaves = [&url](const Attachment& known) {
     return url.empty() || url_without_query(known.url) == url_without_query(url);
-  });
-  if (count > 0) SHOAL_TRY(save());
+  };
+  const auto count = std::ranges::count_if(memory_.attachments, leaves);
+  if (count > 0) {
+    SHOAL_TRY(change([&](ClientMemory& memory) { std::erase_if(memory.attachments, leaves); }));
+  }
   return static_cast<int>(count);
 }
 
 const Measurement* ClientState::measurement(const DeviceFacts& device) const {
-  const auto found = measurements_.find(measurement_key(device));
-  return found == measurements_.end() ? nullptr : &found->second;
+  const auto found = memory_.measurements.find(measurement_key(device));
+  return found == memory_.measurements.end() ? nullptr : &found->second;
 }
 
 Result<void> ClientState::remember(const DeviceFacts& device, const Measurement& measurement) {
-  // Another driver's or version's figures will not be asked for again.
-  std::erase_if(measurements_,
-                [&device](const auto& entry) { return entry.first.starts_with(device.id + "\n"); });
-  measurements_[measurement_key(device)] = measurement;
-  return save();
+  return change([&](ClientMemory& memory) {
+    // Another driver's or version's figures will not be asked for again.
+    std::erase_if(memory.measurements, [&device](const auto& entry) {
+      return entry.first.starts_with(device.id + "\n");
+    });
+    memory.measurements[measurement_key(device)] = measurement;
+  });
 }
 
 }  // namespace shoal::client

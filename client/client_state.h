@@ -1,14 +1,17 @@
 #pragma once
-// Holds what the client must remember over restarts: where it is attached, and what its devices
-// proved.
+// Holds what the client must remember over restarts: where it is attached, what its devices proved,
+// and what its owner chose that is no setting: modes, the leave-by time, pairings.
 
 #include <filesystem>
+#include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/files.h"
 #include "client/device_facts.h"
+#include "client/rules/activity_policy.h"
 
 namespace shoal::client {
 
@@ -18,12 +21,42 @@ struct Attachment {
   uint64_t host_id = 0;
 };
 
+// A user interface on another machine that may come again.
+struct Pairing {
+  uint64_t id = 0;
+  std::string name;
+  std::string token_digest;  // Hex; the token itself is the other side's alone.
+  Millis paired_at{0}, last_used{0};
+};
+
+// A device that this machine had, so that it is waited for when its driver is late or lost it.
+struct KnownDevice {
+  DeviceFacts facts;
+  Millis seen_at{0};  // Wall time; written once a day at most.
+};
+
+struct ClientMemory {
+  std::vector<Attachment> attachments;
+  std::map<std::string, Measurement> measurements;  // By device, driver and version.
+  std::optional<ModeChoice> modes[kResourceCount];  // None: the owner never chose.
+  std::optional<Millis> leave_by;
+  // Wall time of the last step from a coordinator, by the pin of its certificate; some minutes
+  // late.
+  std::map<std::string, Millis> last_work;
+  std::vector<Pairing> pairings;
+  std::map<std::string, KnownDevice> devices;  // By their ids.
+};
+
 class ClientState {
  public:
   // An absent file is an empty state.
   static Result<ClientState> load(const std::filesystem::path& path);
 
-  const std::vector<Attachment>& attachments() const { return attachments_; }
+  const ClientMemory& memory() const { return memory_; }
+  // Durable when it returns; when it fails, nothing has changed.
+  Result<void> change(const std::function<void(ClientMemory&)>& edit);
+
+  const std::vector<Attachment>& attachments() const { return memory_.attachments; }
   // Adds it, or replaces the one with the same address and pin. Durable when it returns.
   Result<void> attach(Attachment attachment);
   // Those at `url` (given with or without pin), or all when it is empty; how many.
@@ -35,11 +68,9 @@ class ClientState {
 
  private:
   explicit ClientState(std::filesystem::path path) : file_(std::move(path)) {}
-  Result<void> save() const;
 
   StateFile file_;
-  std::vector<Attachment> attachments_;
-  std::map<std::string, Measurement> measurements_;  // By device, driver and version.
+  ClientMemory memory_;
 };
 
 // The URL up to its path: what tells one coordinator from another to a person.

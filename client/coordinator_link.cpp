@@ -1,5 +1,8 @@
 #include "client/coordinator_link.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "base/host.h"
 #include "base/log.h"
 #include "schema/limits.h"
@@ -12,6 +15,16 @@ namespace {
 constexpr kj::Duration kLoginMax = 20 * kj::SECONDS;
 constexpr kj::Duration kLeaveMax = 1 * kj::SECONDS;
 constexpr uint32_t kPingMsMin = 100, kPingMsMax = 60'000;
+
+// As many as the records take at once.
+constexpr uint32_t kReceiptsPerCall = 32;
+static_assert(kReceiptsPerCall <= limits::kReceiptsPerCallMax);
+
+void pass_if_unknown(kj::Exception&& exception) {
+  if (exception.getType() != kj::Exception::Type::UNIMPLEMENTED) {
+    kj::throwFatalException(kj::mv(exception));
+  }
+}
 
 std::string where(const rpc::AttachUrl& url) { return url.host + ":" + std::to_string(url.port); }
 
@@ -77,6 +90,16 @@ rpc::Task<LoggedIn> log_in(kj::Network& network, kj::Timer& timer, rpc::AttachUr
                      answer.getTrusted()};
 }
 
+rpc::Task<CoordinatorCard> preview(kj::Network& network, kj::Timer& timer, rpc::AttachUrl url) {
+  kj::Promise<kj::Own<rpc::Connection>> dialled = rpc::dial_tls(network, timer, url);
+  kj::Own<rpc::Connection> connection = co_await kj::mv(dialled);
+  auto coordinator = connection->bootstrap().castAs<rpc::Coordinator>();
+  kj::Promise<capnp::Response<rpc::Coordinator::DescribeResults>> asked =
+      coordinator.describeRequest().send();
+  const auto answer = co_await timer.timeoutAfter(kLoginMax, kj::mv(asked));
+  co_return read_card(answer.getCard());
+}
+
 CoordinatorLink::CoordinatorLink(kj::Network& network, kj::Timer& timer, const Clock& clock,
                                  Random& random, Needs& needs, rpc::AttachUrl url, Waits waits)
     : network_(network),
@@ -104,17 +127,41 @@ Millis CoordinatorLink::retry_in() const {
 void CoordinatorLink::drop_connection() {
   if (slot_.get() != nullptr) slot_->session = nullptr;
   slot_ = nullptr;
-  report_wanted_ = nullptr;
+  report_wanted_.drop();
+  tend_wanted_.drop();
+  probe_ = nullptr;
+  reporting_ = false;
   logged_in_ = nullptr;
+  connected_since_ = Millis{0};
+  for (auto& fulfiller : std::exchange(report_waiting_, {})) fulfiller->fulfill();
 }
 
 void CoordinatorLink::devices_changed() {
   report_due_ = true;
-  KJ_IF_MAYBE (wanted, report_wanted_) {
-    auto fulfiller = kj::mv(*wanted);
-    report_wanted_ = nullptr;
-    fulfiller->fulfill();
+  report_wanted_.give();
+}
+
+void CoordinatorLink::consent_changed() {
+  consent_due_ = true;
+  tend_wanted_.give();
+}
+
+void CoordinatorLink::look_now() {
+  look_wanted_.give();
+  KJ_IF_MAYBE (logged_in, logged_in_) {
+    probe_ =
+        timer_
+            .timeoutAfter(waits_.probe_max, logged_in->session.pingRequest().send().ignoreResult())
+            .catch_([this](kj::Exception&& exception) { broken_->reject(kj::mv(exception)); })
+            .eagerlyEvaluate(nullptr);
   }
+}
+
+kj::Promise<void> CoordinatorLink::reported() {
+  if (logged_in_ == nullptr || (!report_due_ && !reporting_)) return kj::READY_NOW;
+  auto pair = kj::newPromiseAndFulfiller<void>();
+  report_waiting_.push_back(kj::mv(pair.fulfiller));
+  return kj::mv(pair.promise);
 }
 
 void CoordinatorLink::set_state(State state, std::string reason) {
@@ -127,14 +174,14 @@ rpc::Task<void> CoordinatorLink::keep_connected() {
   // Not inside the constructor: what needs us is not built yet.
   co_await kj::evalLater([] {});
   while (true) {
-    set_state(State::kConnecting, "");
+    set_state(State::kConnecting, reason_);  // Why it is not connected still holds.
     LoginFailure failure{{ErrorCode::kUnavailable, "the coordinator closed the connection"}};
     try {
       co_await be_connected();
     } catch (const kj::Exception& exception) {
       failure = login_failure_of(exception);
       // Once logged in, whatever ends the connection is a loss, not a refusal.
-      if (logged_in_ != nullptr) failure.refused = false;
+      if (logged_in_ != nullptr) failure.refused = std::exchange(refused_, false);
     }
     drop_connection();
     const Millis wait = failure.refused ? refused_back_off_.next() : back_off_.next();
@@ -142,14 +189,17 @@ rpc::Task<void> CoordinatorLink::keep_connected() {
     log_warning("link", failure.refused ? "refused" : "lost",
                 {{"coordinator", where(url_)}, {"cause", failure.error}, {"retry_in_ms", wait}});
     set_state(failure.refused ? State::kRefused : State::kWaiting, failure.error.message);
-    co_await timer_.afterDelay(wait.count * kj::MILLISECONDS);
+    kj::Promise<void> waited =
+        timer_.afterDelay(wait.count * kj::MILLISECONDS).exclusiveJoin(look_wanted_.wait());
+    co_await kj::mv(waited);
+    look_wanted_.drop();
   }
 }
 
 rpc::Task<void> CoordinatorLink::be_connected() {
   slot_ = kj::refcounted<SessionSlot>();
   kj::Promise<LoggedIn> asked = log_in(network_, timer_, url_, needs_.identity(), own_host_card(),
-                                       needs_.make_host(kj::addRef(*slot_)));
+                                       needs_.make_host(*this, kj::addRef(*slot_)));
   logged_in_ = co_await kj::mv(asked);
   LoggedIn& logged_in = KJ_ASSERT_NONNULL(logged_in_);
   slot_->session = logged_in.session;
@@ -163,25 +213,33 @@ rpc::Task<void> CoordinatorLink::be_connected() {
             {"name", name_},
             {"host_id", host_id_},
             {"trusted", trusted_}});
+  connected_since_ = clock_.now_wall();
+  report_due_ = consent_due_ = true;
   set_state(State::kConnected, "");
-  report_due_ = true;
-  kj::Promise<void> over =
-      logged_in.connection->closed().exclusiveJoin(report_changes()).exclusiveJoin(show_life());
+  auto broken = kj::newPromiseAndFulfiller<void>();
+  broken_ = kj::mv(broken.fulfiller);
+  kj::Promise<void> over = logged_in.connection->closed()
+                               .exclusiveJoin(kj::mv(broken.promise))
+                               .exclusiveJoin(report_changes())
+                               .exclusiveJoin(show_life())
+                               .exclusiveJoin(tend());
   co_await kj::mv(over);
 }
 
 rpc::Task<void> CoordinatorLink::report_changes() {
   while (true) {
     if (!report_due_) {
-      auto pair = kj::newPromiseAndFulfiller<void>();
-      report_wanted_ = kj::mv(pair.fulfiller);
-      co_await kj::mv(pair.promise);
+      for (auto& fulfiller : std::exchange(report_waiting_, {})) fulfiller->fulfill();
+      kj::Promise<void> wanted = report_wanted_.wait();
+      co_await kj::mv(wanted);
     }
     report_due_ = false;  // What changes while this report travels is the next one's.
+    reporting_ = true;
     auto request = KJ_ASSERT_NONNULL(logged_in_).session.reportRequest();
     needs_.write_report(request);
     kj::Promise<void> answered = request.send().ignoreResult();
     co_await timer_.timeoutAfter(waits_.answer_max, kj::mv(answered));
+    reporting_ = false;
   }
 }
 
@@ -189,9 +247,95 @@ rpc::Task<void> CoordinatorLink::show_life() {
   while (true) {
     kj::Promise<capnp::Response<rpc::HostSession::PingResults>> asked =
         KJ_ASSERT_NONNULL(logged_in_).session.pingRequest().send();
-    const auto answer = co_await timer_.timeoutAfter(waits_.answer_max, kj::mv(asked));
-    const uint32_t interval_ms = std::clamp(answer.getIntervalMs(), kPingMsMin, kPingMsMax);
+    uint32_t interval_ms = 0;
+    {
+      const auto answer = co_await timer_.timeoutAfter(waits_.answer_max, kj::mv(asked));
+      interval_ms = std::clamp(answer.getIntervalMs(), kPingMsMin, kPingMsMax);
+      if (answer.hasStanding()) {
+        standing_ = read_standing(answer.getStanding());
+        needs_.standing_changed(*this);
+        receipts_due_ = true;
+        tend_wanted_.give();
+      }
+    }
     co_await timer_.afterDelay(interval_ms * kj::MILLISECONDS);
+  }
+}
+
+// What an older coordinator does not know is done without.
+rpc::Task<void> CoordinatorLink::tend() {
+  kj::Promise<void> described = describe();
+  co_await kj::mv(described);
+  while (true) {
+    if (consent_due_) {
+      consent_due_ = false;
+      auto request = KJ_ASSERT_NONNULL(logged_in_).session.setConsentRequest();
+      const std::vector<JobClass> denied = needs_.denied(*this);
+      auto list = request.initDenied(
+          static_cast<uint32_t>(std::min<size_t>(denied.size(), limits::kJobClassesMax)));
+      for (uint32_t i = 0; i < list.size(); ++i) write_job_class(denied[i], list[i]);
+      kj::Promise<void> told = request.send().ignoreResult().catch_(
+          [](kj::Exception&& exception) { pass_if_unknown(kj::mv(exception)); });
+      co_await timer_.timeoutAfter(waits_.answer_max, kj::mv(told));
+      continue;
+    }
+    if (receipts_due_) {
+      receipts_due_ = false;
+      kj::Promise<void> brought = bring_receipts();
+      co_await kj::mv(brought);
+      continue;
+    }
+    kj::Promise<void> wanted = tend_wanted_.wait();
+    co_await kj::mv(wanted);
+  }
+}
+
+rpc::Task<void> CoordinatorLink::describe() {
+  try {
+    kj::Promise<capnp::Response<rpc::HostSession::DescribeResults>> asked =
+        KJ_ASSERT_NONNULL(logged_in_).session.describeRequest().send();
+    const auto answer = co_await timer_.timeoutAfter(waits_.answer_max, kj::mv(asked));
+    card_ = read_card(answer.getCard());
+    knows_card_ = true;
+    const Result<SigningPublicKey> key =
+        SigningPublicKey::from_bytes(rpc::bytes_of(answer.getReceiptKey()));
+    if (key.ok()) {
+      const Result<void> known = needs_.receipt_key_shown(*this, key.value());
+      refused_ = !known.ok();
+      rpc::require(known);
+    }
+  } catch (const kj::Exception& exception) {
+    if (exception.getType() != kj::Exception::Type::UNIMPLEMENTED) throw;
+  }
+  needs_.standing_changed(*this);
+}
+
+rpc::Task<void> CoordinatorLink::bring_receipts() {
+  try {
+    std::optional<uint64_t> before;
+    while (const std::optional<uint64_t> after = needs_.receipts_wanted(*this)) {
+      if (after == before) co_return;  // What came was of no use.
+      before = after;
+      auto request = KJ_ASSERT_NONNULL(logged_in_).session.readReceiptsRequest();
+      request.setAfterNumber(*after);
+      request.setCountMax(kReceiptsPerCall);
+      kj::Promise<capnp::Response<rpc::HostSession::ReadReceiptsResults>> asked = request.send();
+      const auto answer = co_await timer_.timeoutAfter(waits_.answer_max, kj::mv(asked));
+      std::vector<Receipt> receipts;
+      for (const auto in : answer.getReceipts()) {
+        if (receipts.size() == kReceiptsPerCall) break;
+        receipts.push_back(read_receipt(in));
+      }
+      if (receipts.empty()) co_return;
+      const Result<void> stored = needs_.receipts_came(*this, receipts);
+      if (!stored.ok()) {
+        log_warning("link", "receipts_not_stored",
+                    {{"coordinator", where(url_)}, {"cause", stored.error()}});
+        co_return;
+      }
+    }
+  } catch (const kj::Exception& exception) {
+    if (exception.getType() != kj::Exception::Type::UNIMPLEMENTED) throw;
   }
 }
 

@@ -1,7 +1,8 @@
 #pragma once
-// Keeps this host logged in at one coordinator: dials, proves its identity, reports devices, shows
-// that it is alive, and comes back after a loss with growing waits. What the coordinator may ask of
-// the host is a Host capability that the link's owner makes.
+// Keeps this host logged in at one coordinator: dials, proves its identity, says what its owner
+// denies, reports devices, shows that it is alive, brings receipts, and comes back after a loss
+// with growing waits. What the coordinator may ask of the host is a Host capability that the link's
+// owner makes.
 //
 // Belongs to the KJ loop's thread.
 
@@ -9,11 +10,14 @@
 #include <kj/refcount.h>
 
 #include <functional>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/secrets.h"
 #include "client/back_off.h"
+#include "client/coordinator_facts.h"
 #include "schema/coordinator.capnp.h"
 #include "schema/task.h"
 #include "schema/transport.h"
@@ -43,6 +47,9 @@ struct LoginFailure {
 };
 LoginFailure login_failure_of(const kj::Exception& exception);
 
+// What a coordinator asks of hosts, without joining it.
+rpc::Task<CoordinatorCard> preview(kj::Network& network, kj::Timer& timer, rpc::AttachUrl url);
+
 // Dials and logs in. `identity` outlives the call.
 rpc::Task<LoggedIn> log_in(kj::Network& network, kj::Timer& timer, rpc::AttachUrl url,
                            const SigningKey& identity, HostCard card, rpc::Host::Client host);
@@ -50,6 +57,24 @@ rpc::Task<LoggedIn> log_in(kj::Network& network, kj::Timer& timer, rpc::AttachUr
 // Where a host's capability finds the session of its connection, which exists only after the login.
 struct SessionSlot : kj::Refcounted {
   kj::Maybe<rpc::HostSession::Client> session;
+};
+
+// Wakes one who waits.
+class Signal {
+ public:
+  void give() {
+    if (fulfiller_.get() != nullptr) fulfiller_->fulfill();
+  }
+  // An earlier wait ends without its signal.
+  kj::Promise<void> wait() {
+    auto pair = kj::newPromiseAndFulfiller<void>();
+    fulfiller_ = kj::mv(pair.fulfiller);
+    return kj::mv(pair.promise);
+  }
+  void drop() { fulfiller_ = nullptr; }
+
+ private:
+  kj::Own<kj::PromiseFulfiller<void>> fulfiller_;
 };
 
 class CoordinatorLink {
@@ -60,15 +85,29 @@ class CoordinatorLink {
    public:
     virtual ~Needs() noexcept(false) = default;
     virtual const SigningKey& identity() const = 0;
-    virtual rpc::Host::Client make_host(kj::Own<SessionSlot> slot) = 0;  // Once for each attempt.
+    // Once for each attempt.
+    virtual rpc::Host::Client make_host(CoordinatorLink& link, kj::Own<SessionSlot> slot) = 0;
     virtual void write_report(rpc::HostSession::ReportParams::Builder report) = 0;
     virtual void link_changed(CoordinatorLink& link) = 0;
+    virtual void standing_changed(CoordinatorLink& link) = 0;
+
+    // Of the classes on the link's card and of those judged before.
+    virtual std::vector<JobClass> denied(const CoordinatorLink& link) = 0;
+    // The key that signs this coordinator's receipts. An error refuses the coordinator.
+    virtual Result<void> receipt_key_shown(const CoordinatorLink& link,
+                                           const SigningPublicKey& key) = 0;
+    // After which number receipts are wanted; none: there is nothing to bring.
+    virtual std::optional<uint64_t> receipts_wanted(const CoordinatorLink& link) = 0;
+    // An error ends the bringing until the standing changes.
+    virtual Result<void> receipts_came(const CoordinatorLink& link,
+                                       const std::vector<Receipt>& receipts) = 0;
   };
 
   struct Waits {
     Millis first{500}, most{60'000};
     Millis refused_first{30'000}, refused_most{3'600'000};
     kj::Duration answer_max = 20 * kj::SECONDS;  // Of a ping or a report.
+    kj::Duration probe_max = 3 * kj::SECONDS;    // Of a ping after a sleep.
   };
 
   // All of these outlive the object. Starts at once.
@@ -88,7 +127,17 @@ class CoordinatorLink {
   uint64_t host_id() const { return host_id_; }
   bool trusted() const { return trusted_; }
 
+  Millis connected_since() const { return connected_since_; }  // Wall time; 0 unless connected.
+  const HostStanding& standing() const { return standing_; }   // As last told.
+  const CoordinatorCard& card() const { return card_; }        // Likewise.
+  bool knows_card() const { return knows_card_; }
+
   void devices_changed();  // Reports them again, soon.
+  void consent_changed();  // Tells it again, soon.
+  // After a sleep: dials at once when it waits, and asks for a sign of life when it is connected.
+  void look_now();
+  // Resolves when the coordinator has heard the newest report, or cannot.
+  kj::Promise<void> reported();
 
   // Says goodbye if it can do so quickly. Nothing is tried after this.
   kj::Promise<void> leave(std::string reason);
@@ -98,6 +147,9 @@ class CoordinatorLink {
   rpc::Task<void> be_connected();
   rpc::Task<void> report_changes();
   rpc::Task<void> show_life();
+  rpc::Task<void> tend();
+  rpc::Task<void> describe();
+  rpc::Task<void> bring_receipts();
   void set_state(State state, std::string reason);
   void drop_connection();
 
@@ -115,8 +167,17 @@ class CoordinatorLink {
   std::string name_;
   uint64_t host_id_ = 0;
   bool trusted_ = false;
-  bool report_due_ = false;
-  kj::Maybe<kj::Own<kj::PromiseFulfiller<void>>> report_wanted_;
+  Millis connected_since_{0};
+  HostStanding standing_;
+  CoordinatorCard card_;
+  bool knows_card_ = false;
+  bool refused_ = false;  // By us: see receipt_key_shown().
+  bool report_due_ = false, consent_due_ = false, receipts_due_ = false;
+  bool reporting_ = false;
+  Signal report_wanted_, tend_wanted_, look_wanted_;
+  kj::Own<kj::PromiseFulfiller<void>> broken_;  // Ends the connection that is.
+  kj::Promise<void> probe_ = nullptr;
+  std::vector<kj::Own<kj::PromiseFulfiller<void>>> report_waiting_;
   kj::Own<SessionSlot> slot_;
   kj::Maybe<LoggedIn> logged_in_;
   kj::Promise<void> life_;  // Last: it uses all of the above.

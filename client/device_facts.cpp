@@ -23,7 +23,7 @@ Result<std::vector<DeviceFacts>> choose_devices(const std::vector<DeviceFacts>& 
     return chosen;
   }
   for (const std::string& word : words) {
-    bool found = false;
+    bool found = word == kNoDeviceWord;
     for (const DeviceFacts& device : all) {
       if (word != device.id && word != device.selector && word != device.plane) continue;
       add(device);
@@ -33,6 +33,26 @@ Result<std::vector<DeviceFacts>> choose_devices(const std::vector<DeviceFacts>& 
     std::string known;
     for (const DeviceFacts& device : all) known += (known.empty() ? "" : ", ") + device.selector;
     return Error{ErrorCode::kNotFound, "no device \"" + word + "\" here; there are: " + known};
+  }
+  return chosen;
+}
+
+std::vector<DeviceFacts> devices_to_lend(const std::vector<DeviceFacts>& here,
+                                         const std::vector<DeviceFacts>& gone,
+                                         const std::vector<std::string>& words) {
+  std::vector<DeviceFacts> all = here;
+  all.insert(all.end(), gone.begin(), gone.end());
+  if (words.empty()) return choose_devices(all, {}).value();
+  std::vector<DeviceFacts> chosen;
+  for (const std::string& word : words) {
+    // A selector counts what is here: another device may have had it before.
+    Result<std::vector<DeviceFacts>> fitting = choose_devices(here, {word});
+    if (!fitting.ok()) fitting = choose_devices(gone, {word});
+    if (!fitting.ok()) continue;
+    for (const DeviceFacts& device : fitting.value()) {
+      const auto same = [&device](const DeviceFacts& other) { return other.id == device.id; };
+      if (std::ranges::none_of(chosen, same)) chosen.push_back(device);
+    }
   }
   return chosen;
 }

@@ -45,4 +45,14 @@ struct Measurement {
 Result<std::vector<DeviceFacts>> choose_devices(const std::vector<DeviceFacts>& all,
                                                 const std::vector<std::string>& words);
 
+// What the owner means by lending nothing at all; an empty list means the usual devices.
+inline constexpr const char* kNoDeviceWord = "none";
+
+// The same, where devices come and go: `gone` are those that were here before. A real GPU among
+// them counts, so that nothing else is lent in its place while its driver is late; and a word that
+// fits none is no error, as its device may come.
+std::vector<DeviceFacts> devices_to_lend(const std::vector<DeviceFacts>& here,
+                                         const std::vector<DeviceFacts>& gone,
+                                         const std::vector<std::string>& words);
+
 }  // namespace shoal::client

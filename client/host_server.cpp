@@ -15,7 +15,8 @@ constexpr uint32_t kSilenceMsMin = 1'000, kSilenceMsMax = 86'400'000, kSilenceMs
   rpc::throw_error({ErrorCode::kInvalid, std::move(why)});
 }
 
-std::vector<ShardFetcher::Wanted> read_shards(capnp::List<rpc::SealedShard>::Reader shards) {
+std::vector<ShardFetcher::Wanted> read_shards(capnp::List<rpc::SealedShard>::Reader shards,
+                                              const std::string& pin) {
   if (shards.size() == 0 || shards.size() > limits::kFragmentsMax) {
     refuse("shards has " + std::to_string(shards.size()) + " entries, not within 1 to " +
            std::to_string(limits::kFragmentsMax));
@@ -30,30 +31,33 @@ std::vector<ShardFetcher::Wanted> read_shards(capnp::List<rpc::SealedShard>::Rea
              std::to_string(limits::kShardBytesMax));
     }
     rpc::require_at_most(shard.getSealedKey().size(), limits::kKeyBytesMax, "shard.sealedKey");
-    wanted.push_back({digest.value(), bytes});
+    wanted.push_back({digest.value(), bytes, pin});
   }
   return wanted;
 }
 
-// A worker's stage as the coordinator sees it: counted, and over when its lease is.
+// A worker's stage as the coordinator sees it: counted, and over when its lease is, or when the
+// owner needs the device.
 class LeasedStage final : public rpc::Stage::Server {
  public:
-  LeasedStage(kj::Timer& timer, HostServer::Needs& needs, std::string device_id, uint64_t lease,
+  LeasedStage(kj::Timer& timer, HostServer::Needs& needs, kj::Own<WorkList::Entry> entry,
               kj::Duration silence_max, rpc::Stage::Client inner,
               std::vector<ModelCache::Hold> holds)
       : timer_(timer),
         needs_(needs),
-        device_id_(std::move(device_id)),
-        lease_(lease),
+        entry_(kj::mv(entry)),
         silence_max_(silence_max),
         inner_(kj::mv(inner)),
         holds_(std::move(holds)),
         last_step_(timer_.now()),
-        watch_(watch_silence().promise().eagerlyEvaluate(nullptr)) {
-    ++needs_.use_of(device_id_).stages;
-    needs_.use_changed();
+        watch_(watch_silence().promise().eagerlyEvaluate(nullptr)),
+        ending_(entry_->must_end()
+                    .catch_([this](kj::Exception&& why) { close(why.getDescription().cStr()); })
+                    .eagerlyEvaluate(nullptr)) {
+    entry_->work().state = StageWork::State::kReady;
+    needs_.work_changed();
   }
-  ~LeasedStage() noexcept(false) { close(); }
+  ~LeasedStage() noexcept(false) { close("the stage was dropped"); }
 
   kj::Promise<void> step(StepContext context) override {
     context.allowCancellation();
@@ -72,10 +76,14 @@ class LeasedStage final : public rpc::Stage::Server {
   // ends.
   class Running {
    public:
-    explicit Running(LeasedStage& stage) : stage_(stage) { ++stage_.running_; }
+    explicit Running(LeasedStage& stage) : stage_(stage) {
+      ++stage_.running_;
+      stage_.show();
+    }
     ~Running() {
       --stage_.running_;
       stage_.last_step_ = stage_.timer_.now();
+      stage_.show();
     }
     KJ_DISALLOW_COPY(Running);
 
@@ -83,23 +91,41 @@ class LeasedStage final : public rpc::Stage::Server {
     LeasedStage& stage_;
   };
 
+  void show() {
+    if (entry_.get() == nullptr) return;
+    entry_->work().state = running_ > 0 ? StageWork::State::kWorking : StageWork::State::kReady;
+  }
+
   rpc::Task<void> run_step(StepContext context) {
     const Running running(*this);
-    const uint32_t rows = context.getParams().getInput().getPositions().size();
+    StepCost cost;
+    cost.rows = context.getParams().getInput().getPositions().size();
+    cost.received = bytes_in(context.getParams().totalSize());
     kj::Promise<StepResponse> asked = ask(context.getParams());
     context.releaseParams();
     const StepResponse answer = co_await kj::mv(asked);
+    cost.sent = bytes_in(answer.totalSize());
+    cost.device_micros = answer.getOutput().getComputeMicros();
+    if (entry_.get() != nullptr) {
+      ++entry_->work().steps;
+      entry_->work().rows += cost.rows;
+      needs_.step_ran(entry_->work(), cost);
+    }
+    kj::Promise<void> may_send = needs_.may_send(cost.sent);
+    co_await kj::mv(may_send);
     context.getResults(answer.totalSize()).setOutput(answer.getOutput());
-    DeviceUse& use = needs_.use_of(device_id_);
-    ++use.steps;
-    use.rows += rows;
-    needs_.use_changed();
+  }
+
+  static Bytes bytes_in(capnp::MessageSize size) {
+    return {static_cast<int64_t>(size.wordCount * sizeof(capnp::word))};
   }
 
   kj::Promise<StepResponse> ask(rpc::Stage::StepParams::Reader params) {
     auto request = inner().stepRequest(params.totalSize());
     request.setInput(params.getInput());
-    return request.send();
+    kj::Promise<StepResponse> answer = request.send();
+    return answer.exclusiveJoin(
+        entry_->must_end().then([]() -> kj::Promise<StepResponse> { return kj::NEVER_DONE; }));
   }
 
   // A coordinator that forgot its stage must not keep the device's memory.
@@ -109,38 +135,46 @@ class LeasedStage final : public rpc::Stage::Server {
       if (silence >= silence_max_) break;
       co_await timer_.afterDelay(silence_max_ - silence);
     }
-    log_warning("host", "lease_silent", {{"lease", lease_}, {"device", device_id_}});
-    close();
+    if (entry_.get() != nullptr) {
+      log_warning("host", "lease_silent",
+                  {{"lease", entry_->work().lease}, {"device", entry_->work().device}});
+      entry_->ended({"work.silent", {}});
+    }
+    close("the lease is over: no step came for too long");
   }
 
   // Gives the device's memory and the shards back; the capability may outlive this.
-  void close() {
+  void close(const char* why) {
     if (inner_ == nullptr) return;
+    over_ = why;
     inner_ = nullptr;
     holds_.clear();
-    --needs_.use_of(device_id_).stages;
-    log_info("host", "stage_closed", {{"lease", lease_}, {"device", device_id_}});
-    needs_.use_changed();
+    log_info("host", "stage_closed",
+             {{"lease", entry_->work().lease}, {"device", entry_->work().device}, {"cause", why}});
+    entry_ = nullptr;
+    needs_.work_changed();
   }
 
   rpc::Stage::Client inner() {
     KJ_IF_MAYBE (stage, inner_) {
       return *stage;
     }
-    kj::throwFatalException(
-        KJ_EXCEPTION(DISCONNECTED, "the lease is over: no step came for too long"));
+    kj::throwFatalException(kj::Exception(kj::Exception::Type::DISCONNECTED, __FILE__, __LINE__,
+                                          kj::heapString(over_.c_str())));
   }
 
   kj::Timer& timer_;
   HostServer::Needs& needs_;
-  std::string device_id_;
-  uint64_t lease_;
+  kj::Own<WorkList::Entry> entry_;  // Null once it is closed.
   kj::Duration silence_max_;
   kj::Maybe<rpc::Stage::Client> inner_;
+  std::string over_;  // Why it is closed.
   std::vector<ModelCache::Hold> holds_;
   kj::TimePoint last_step_;
   int running_ = 0;
-  kj::Promise<void> watch_;  // Last: it uses all of the above.
+  // Last: they use all of the above.
+  kj::Promise<void> watch_;
+  kj::Promise<void> ending_;
 };
 
 }  // namespace
@@ -188,15 +222,32 @@ rpc::Task<rpc::Stage::Client> HostServer::load(rpc::Worker::Client worker, OpenS
   co_return finished.getStage();
 }
 
-rpc::Task<void> HostServer::open_stage(OpenStageContext context) {
-  const rpc::StageLease::Reader lease = context.getParams().getLease();
-  rpc::require_at_most(lease.getDeviceId().size(), limits::kNameBytesMax, "lease.deviceId");
+kj::Own<WorkList::Entry> HostServer::enter(rpc::StageLease::Reader lease) {
+  StageWork work;
+  work.lease = lease.getLeaseId();
+  work.session = lease.getSessionId();
+  work.coordinator = pin_;
+  work.device = rpc::text_of(lease.getDeviceId(), limits::kNameBytesMax, "lease.deviceId");
   rpc::require_at_most(lease.getModel().size(), limits::kNameBytesMax, "lease.model");
-  const std::vector<ShardFetcher::Wanted> wanted = read_shards(lease.getSpec().getShards());
-  const std::string device_id(lease.getDeviceId().cStr(), lease.getDeviceId().size());
+  work.job_class = read_job_class(lease.getJobClass());
+  work.first_fragment = lease.getFirstFragment();
+  work.last_fragment =
+      work.first_fragment + std::max<uint32_t>(lease.getSpec().getShards().size(), 1) - 1;
+  work.since = clock_.now_wall();
+  rpc::require(needs_.consents(pin_, work.job_class));
+  (void)rpc::require(needs_.worker_of(work.device));
+  return kj::heap<WorkList::Entry>(needs_.work_list(), std::move(work));
+}
+
+rpc::Task<void> HostServer::open_stage(OpenStageContext context, kj::Own<WorkList::Entry> entry) {
+  const rpc::StageLease::Reader lease = context.getParams().getLease();
+  const std::vector<ShardFetcher::Wanted> wanted = read_shards(lease.getSpec().getShards(), pin_);
+  const std::string device_id = entry->work().device;
   rpc::Worker::Client worker = rpc::require(needs_.worker_of(device_id));
+  for (const ShardFetcher::Wanted& shard : wanted) entry->work().bytes += shard.size;
   log_info("host", "stage_asked",
            {{"lease", lease.getLeaseId()}, {"device", device_id}, {"shards", wanted.size()}});
+  needs_.work_changed();
 
   std::vector<ModelCache::Hold> holds;
   for (const ShardFetcher::Wanted& shard : wanted) holds.emplace_back(cache_, shard.digest);
@@ -204,6 +255,8 @@ rpc::Task<void> HostServer::open_stage(OpenStageContext context) {
   for (int attempt = 0; stage == nullptr; ++attempt) {
     kj::Promise<void> fetched = fetch_all(wanted);
     co_await kj::mv(fetched);
+    entry->work().state = StageWork::State::kLoading;
+    needs_.work_changed();
     Error error;
     try {
       kj::Promise<rpc::Stage::Client> loaded = load(worker, context, wanted);
@@ -223,14 +276,20 @@ rpc::Task<void> HostServer::open_stage(OpenStageContext context) {
           ? kSilenceMsDefault
           : std::clamp(lease.getSilenceMaxMs(), kSilenceMsMin, kSilenceMsMax);
   log_info("host", "stage_opened", {{"lease", lease.getLeaseId()}, {"device", device_id}});
-  context.getResults().setStage(kj::heap<LeasedStage>(
-      timer_, needs_, device_id, lease.getLeaseId(), silence_ms * kj::MILLISECONDS,
-      kj::mv(KJ_ASSERT_NONNULL(stage)), std::move(holds)));
+  context.getResults().setStage(
+      kj::heap<LeasedStage>(timer_, needs_, kj::mv(entry), silence_ms * kj::MILLISECONDS,
+                            kj::mv(KJ_ASSERT_NONNULL(stage)), std::move(holds)));
 }
 
 kj::Promise<void> HostServer::openStage(OpenStageContext context) {
   context.allowCancellation();
-  kj::Promise<void> opening = open_stage(context);
+  kj::Promise<void> opening = kj::evalNow([&]() -> kj::Promise<void> {
+    kj::Own<WorkList::Entry> entry = enter(context.getParams().getLease());
+    kj::Promise<void> must_end =
+        entry->must_end().then([]() -> kj::Promise<void> { return kj::NEVER_DONE; });
+    kj::Promise<void> opened = open_stage(context, kj::mv(entry));
+    return opened.exclusiveJoin(kj::mv(must_end));
+  });
   return opening.catch_([](kj::Exception&& exception) {
     log_warning("host", "stage_not_opened", {{"cause", rpc::error_of(exception)}});
     kj::throwFatalException(kj::mv(exception));
@@ -239,7 +298,7 @@ kj::Promise<void> HostServer::openStage(OpenStageContext context) {
 
 kj::Promise<void> HostServer::fetchShards(FetchShardsContext context) {
   context.allowCancellation();
-  return fetch_all(read_shards(context.getParams().getShards()));
+  return fetch_all(read_shards(context.getParams().getShards(), pin_));
 }
 
 }  // namespace shoal::client

@@ -1,7 +1,7 @@
 #pragma once
 // What a coordinator may ask of this host (coordinator.capnp, Host): checks each lease against what
-// the owner lends, brings the shards, feeds the worker, and hands out stages that end with their
-// lease. It never sees a key or a plain weight: sealed keys pass through.
+// the owner lends and allows, brings the shards, feeds the worker, and hands out stages that end
+// with their lease. It never sees a key or a plain weight: sealed keys pass through.
 //
 // Belongs to the KJ loop's thread.
 
@@ -10,20 +10,23 @@
 
 #include <string>
 
+#include "base/clock.h"
 #include "base/result.h"
 #include "client/coordinator_link.h"
 #include "client/model_cache.h"
 #include "client/shard_fetcher.h"
+#include "client/work_list.h"
 #include "schema/coordinator.capnp.h"
 #include "schema/task.h"
 #include "schema/worker.capnp.h"
 
 namespace shoal::client {
 
-// What is counted for each device, for its owner to see.
-struct DeviceUse {
-  uint32_t stages = 0;  // Now.
-  uint64_t steps = 0, rows = 0;
+// What one step cost.
+struct StepCost {
+  uint64_t rows = 0;
+  uint64_t device_micros = 0;  // As the worker saw it.
+  Bytes received, sent;
 };
 
 class HostServer final : public rpc::Host::Server {
@@ -33,31 +36,44 @@ class HostServer final : public rpc::Host::Server {
     virtual ~Needs() noexcept(false) = default;
     // The worker of a device that may be given work now; why not, otherwise.
     virtual Result<rpc::Worker::Client> worker_of(const std::string& device_id) = 0;
-    virtual DeviceUse& use_of(
-        const std::string& device_id) = 0;  // REQUIRES: worker_of() was ok once.
-    virtual void use_changed() = 0;
+    // Whether the owner lets this coordinator's work of that class in.
+    virtual Result<void> consents(const std::string& pin, const JobClass& job_class) = 0;
+    virtual WorkList& work_list() = 0;
+    virtual void work_changed() = 0;  // A stage came, went, or is in another state.
+    virtual void step_ran(const StageWork& work, const StepCost& cost) = 0;
+    // Resolves when so much may be sent, by the owner's limit.
+    virtual kj::Promise<void> may_send(Bytes bytes) = 0;
   };
 
-  // What is borrowed outlives every connection.
-  HostServer(kj::Timer& timer, ModelCache& cache, ShardFetcher& fetcher, Needs& needs,
-             kj::Own<SessionSlot> slot)
-      : timer_(timer), cache_(cache), fetcher_(fetcher), needs_(needs), slot_(kj::mv(slot)) {}
+  // What is borrowed outlives every connection. `pin` tells the coordinator.
+  HostServer(kj::Timer& timer, const Clock& clock, ModelCache& cache, ShardFetcher& fetcher,
+             Needs& needs, std::string pin, kj::Own<SessionSlot> slot)
+      : timer_(timer),
+        clock_(clock),
+        cache_(cache),
+        fetcher_(fetcher),
+        needs_(needs),
+        pin_(std::move(pin)),
+        slot_(kj::mv(slot)) {}
 
   kj::Promise<void> openStage(OpenStageContext context) override;
   kj::Promise<void> fetchShards(FetchShardsContext context) override;
   kj::Promise<void> ping(PingContext) override { return kj::READY_NOW; }
 
  private:
-  rpc::Task<void> open_stage(OpenStageContext context);
+  rpc::Task<void> open_stage(OpenStageContext context, kj::Own<WorkList::Entry> entry);
+  kj::Own<WorkList::Entry> enter(rpc::StageLease::Reader lease);
   rpc::Task<void> fetch_all(std::vector<ShardFetcher::Wanted> wanted);
   // Feeds the worker from the cache.
   rpc::Task<rpc::Stage::Client> load(rpc::Worker::Client worker, OpenStageContext context,
                                      std::vector<ShardFetcher::Wanted> wanted);
 
   kj::Timer& timer_;
+  const Clock& clock_;
   ModelCache& cache_;
   ShardFetcher& fetcher_;
   Needs& needs_;
+  std::string pin_;
   kj::Own<SessionSlot> slot_;
 };
 

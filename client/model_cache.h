@@ -107,6 +107,8 @@ class ModelCache {
 
   Bytes used() const;
   const CacheLimits& limits() const { return limits_; }
+  // What is over a lower limit goes when room is needed next.
+  void set_limits(CacheLimits limits) { limits_ = limits; }
 
  private:
   struct Entry {

@@ -22,6 +22,8 @@ std::span<const SettingSpec> settings_table() {
        /*min=*/0, /*max=*/1024},
       {"worker.program", std::string(),
        "The worker's program. Empty: shoal-worker beside this program."},
+      {"sensors.program", std::string(),
+       "The program that watches the computer. Empty: shoal-sensors beside this program."},
       {"worker.memory_bytes_max", int64_t{0},
        "The most memory that one worker may allocate on the host. 0: no limit.", /*min=*/0},
       {"worker.hang_ms_max", int64_t{10'000},

@@ -29,14 +29,15 @@ kj::Promise<ReadResponse> ask(rpc::HostSession::Client& session, const Digest& d
 class ShardFetcher::Turn {
  public:
   Turn(ShardFetcher& fetcher, const Wanted& wanted) : fetcher_(fetcher), digest_(wanted.digest) {
-    fetcher_.busy_[digest_].total = wanted.size;
+    Busy& busy = fetcher_.busy_[digest_];
+    busy.total = wanted.size;
+    busy.coordinator = wanted.coordinator;
   }
   ~Turn() {
     auto node = fetcher_.busy_.extract(digest_);
     for (auto& fulfiller : node.mapped().waiting) fulfiller->fulfill();
   }
   KJ_DISALLOW_COPY(Turn);
-  uint64_t& progress() { return fetcher_.busy_.at(digest_).done; }
 
  private:
   ShardFetcher& fetcher_;
@@ -47,11 +48,12 @@ class ShardFetcher::Turn {
 kj::Promise<void> ShardFetcher::breathe() { return timer_.afterDelay(0 * kj::NANOSECONDS); }
 
 // False: what arrived was not the shard, and nothing of it was kept.
-rpc::Task<bool> ShardFetcher::download(rpc::HostSession::Client session, Wanted wanted,
-                                       uint64_t& progress) {
+rpc::Task<bool> ShardFetcher::download(rpc::HostSession::Client session, Wanted wanted) {
   ModelCache::Download download = rpc::require(cache_.download(wanted.digest, wanted.size));
   while (!rpc::require(download.catch_up())) co_await breathe();
-  progress = download.have();
+  Busy& busy = busy_.at(wanted.digest);
+  busy.done = busy.first = download.have();
+  busy.began = clock_.now_monotonic();
 
   struct Chunk {
     uint32_t length;
@@ -63,6 +65,9 @@ rpc::Task<bool> ShardFetcher::download(rpc::HostSession::Client session, Wanted 
     while (in_flight.size() < kChunksInFlight && asked < wanted.size) {
       const auto length =
           static_cast<uint32_t>(std::min<uint64_t>(limits::kChunkBytesMax, wanted.size - asked));
+      const Millis wait = limit_.take(Bytes{length}, clock_.now_monotonic());
+      if (wait.count > 0) co_await timer_.afterDelay(wait.count * kj::MILLISECONDS);
+      require_allowed();
       in_flight.push_back({length, ask(session, wanted.digest, asked, length)});
       asked += length;
     }
@@ -76,7 +81,9 @@ rpc::Task<bool> ShardFetcher::download(rpc::HostSession::Client session, Wanted 
                                                  " bytes of shard " + wanted.digest.hex()});
     }
     rpc::require(download.append(rpc::bytes_of(answer.getBytes())));
-    progress = download.have();
+    busy.done = download.have();
+    received_ += Bytes{chunk.length};
+    require_allowed();
   }
   const Result<void> finished = download.finish();
   if (finished.ok()) co_return true;
@@ -107,14 +114,14 @@ rpc::Task<void> ShardFetcher::fetch(rpc::HostSession::Client session, Wanted wan
     co_await kj::mv(pair.promise);
   }
   if (cache_.proved(wanted.digest)) co_return;
-  Turn turn(*this, wanted);
+  const Turn turn(*this, wanted);
 
   if (cache_.has(wanted.digest)) {
     if (co_await prove(wanted.digest)) co_return;
   }
   // A part that an earlier crash damaged shows at its end only: then once more, from the start.
   for (int attempt = 0; attempt < 2; ++attempt) {
-    kj::Promise<bool> arrived = download(session, wanted, turn.progress());
+    kj::Promise<bool> arrived = download(session, wanted);
     if (co_await kj::mv(arrived)) {
       log_info("fetch", "fetched", {{"shard", wanted.digest.hex()}, {"bytes", wanted.size}});
       co_return;
@@ -125,9 +132,18 @@ rpc::Task<void> ShardFetcher::fetch(rpc::HostSession::Client session, Wanted wan
                                              "the model must be published again"});
 }
 
+void ShardFetcher::require_allowed() const {
+  if (!forbidden_.empty()) rpc::throw_error({ErrorCode::kUnavailable, forbidden_});
+}
+
 std::vector<ShardFetcher::Transfer> ShardFetcher::transfers() const {
   std::vector<Transfer> all;
-  for (const auto& [digest, busy] : busy_) all.push_back({digest, busy.done, busy.total});
+  for (const auto& [digest, busy] : busy_) {
+    const int64_t passed_ms = std::max<int64_t>((clock_.now_monotonic() - busy.began).count, 1);
+    const double rate =
+        static_cast<double>(busy.done - busy.first) * 1000.0 / static_cast<double>(passed_ms);
+    all.push_back({digest, busy.done, busy.total, rate, busy.coordinator});
+  }
   return all;
 }
 

@@ -13,7 +13,6 @@ namespace {
 constexpr int kFailuresUntilFailed = 5;
 constexpr kj::Duration kLastBreath =
     500 * kj::MILLISECONDS;  // From a closed pipe to the exit code.
-constexpr kj::Duration kStopMax = 1 * kj::SECONDS;
 constexpr kj::Duration kListMax = 30 * kj::SECONDS;
 constexpr uint64_t kListBytesMax = 1 << 20;
 
@@ -174,31 +173,46 @@ rpc::Task<std::string> WorkerProcess::become_ready(rpc::Worker::Client client) {
   co_return "";
 }
 
-kj::Promise<void> WorkerProcess::stop() {
+rpc::Task<bool> WorkerProcess::stop(kj::Duration gently) {
   life_ = nullptr;
   drop_connection();
-  return [](WorkerProcess& self) -> rpc::Task<void> {
-    if (!self.child_) co_return;
-    self.exit_observer_ = observe_exit(self.loop_, *self.child_);
-    kj::Promise<void> late = self.loop_.timer.afterDelay(kStopMax);
-    kj::Promise<void> over =
-        self.child_ended().promise().ignoreResult().exclusiveJoin(kj::mv(late));
-    co_await kj::mv(over);
-    self.exit_observer_ = nullptr;
-    self.child_.reset();
-  }(*this);
+  if (!child_) co_return false;
+  exit_observer_ = observe_exit(loop_, *child_);
+  kj::Promise<bool> ended = child_ended().promise().then([](std::string&&) { return false; });
+  kj::Promise<bool> late = loop_.timer.afterDelay(gently).then([] { return true; });
+  kj::Promise<bool> first = ended.exclusiveJoin(kj::mv(late));
+  const bool killed = co_await kj::mv(first);
+  if (killed) {
+    log_warning("worker", "killed", {{"device", facts_.id}, {"pid", pid()}});
+    child_->kill();
+    // A driver may hold a dying process for a while; the loop goes on meanwhile.
+    exit_observer_ = observe_exit(loop_, *child_);
+    kj::Promise<std::string> gone = child_ended();
+    (void)co_await kj::mv(gone);
+  }
+  exit_observer_ = nullptr;
+  child_.reset();
+  co_return killed;
 }
 
-rpc::Task<std::vector<DeviceFacts>> list_devices(Loop loop, std::string program) {
+rpc::Task<std::vector<DeviceFacts>> list_devices(Loop loop, std::vector<std::string> argv) {
   auto [ours, theirs] = rpc::require(make_socket_pair());
+  const std::string program = argv.front();
   ChildOptions options;
-  options.argv = {program, "--list"};
+  options.argv = std::move(argv);
+  options.argv.push_back("--list");
   options.stdout_fd = theirs.get();
   ChildProcess child = rpc::require(ChildProcess::spawn(std::move(options)));
   theirs.reset();
   auto stream = stream_of(loop, std::move(ours));
   kj::Promise<kj::String> answer = stream->readAllText(kListBytesMax);
-  const kj::String text = co_await loop.timer.timeoutAfter(kListMax, kj::mv(answer));
+  kj::String text;
+  try {
+    text = co_await loop.timer.timeoutAfter(kListMax, kj::mv(answer));
+  } catch (const kj::Exception& exception) {
+    rpc::throw_error({ErrorCode::kUnavailable,
+                      program + " did not list its devices: " + exception.getDescription().cStr()});
+  }
   std::vector<DeviceFacts> devices;
   try {
     for (const nlohmann::json& entry : nlohmann::json::parse(text.cStr())) {
@@ -206,7 +220,7 @@ rpc::Task<std::vector<DeviceFacts>> list_devices(Loop loop, std::string program)
                          entry.at("driver"), entry.at("memory_bytes"), entry.at("software")});
     }
   } catch (const nlohmann::json::exception&) {
-    const std::optional<ChildExit> exit = child.wait(Millis{1'000});
+    const std::optional<ChildExit> exit = child.wait(Millis{100});
     rpc::throw_error({ErrorCode::kUnavailable,
                       program + " did not list its devices" + (exit ? ": " + exit->text() : "")});
   }

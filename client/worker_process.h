@@ -68,9 +68,10 @@ class WorkerProcess {
   // Null unless ready. Calls on it fail as disconnected once that process is gone.
   kj::Maybe<rpc::Worker::Client> client();
 
-  // Closes its pipe, gives it a moment to end by itself, then ends it. Nothing is started after
-  // this.
-  kj::Promise<void> stop();
+  // Closes its pipe, gives it `gently` to end by itself, then ends it. Resolves when the process is
+  // gone, and with it what it held of the device: true when it had to be ended. Nothing is started
+  // after this.
+  rpc::Task<bool> stop(kj::Duration gently = 1 * kj::SECONDS);
 
  private:
   rpc::Task<void> keep_alive();
@@ -99,7 +100,11 @@ class WorkerProcess {
   kj::Promise<void> life_;  // Last: it uses all of the above.
 };
 
-// Starts the worker's program once to ask which devices there are.
-rpc::Task<std::vector<DeviceFacts>> list_devices(Loop loop, std::string program);
+// Starts the worker's program once to ask which devices there are. Throws as unavailable when it
+// does not say, is ended, or takes too long: it may be asked again.
+rpc::Task<std::vector<DeviceFacts>> list_devices(Loop loop, std::vector<std::string> argv);
+inline rpc::Task<std::vector<DeviceFacts>> list_devices(Loop loop, std::string program) {
+  return list_devices(loop, std::vector<std::string>{std::move(program)});
+}
 
 }  // namespace shoal::client

@@ -18,9 +18,18 @@ int Workplace::threads(const CommandOptions& options) const {
 }
 
 Result<std::string> Workplace::worker_program() const {
-  if (!settings.text("worker.program").empty()) return settings.text("worker.program");
+  return program("worker.program", "shoal-worker");
+}
+
+Result<std::string> Workplace::sensors_program() const {
+  return program("sensors.program", "shoal-sensors");
+}
+
+// As the setting says, or the one beside this program.
+Result<std::string> Workplace::program(const char* key, const char* name) const {
+  if (!settings.text(key).empty()) return settings.text(key);
   SHOAL_TRY_ASSIGN(own, own_program());
-  return (own.parent_path() / "shoal-worker").string();
+  return (own.parent_path() / name).string();
 }
 
 Result<Workplace> open_workplace(const CommandOptions& options) {

@@ -33,6 +33,10 @@ struct Workplace {
   std::vector<std::string> device_words(const CommandOptions& options) const;
   int threads(const CommandOptions& options) const;
   Result<std::string> worker_program() const;
+  Result<std::string> sensors_program() const;
+
+ private:
+  Result<std::string> program(const char* key, const char* name) const;
 };
 
 Result<Workplace> open_workplace(const CommandOptions& options);

@@ -139,6 +139,15 @@ Task<kj::Own<kj::AsyncIoStream>> greet_server(kj::Own<kj::AsyncIoStream> stream,
   co_return co_await tls.wrapClient(kj::mv(stream), "shoal");
 }
 
+// A Unix socket's mode keeps others out, and so does its folder's; this does whatever became of
+// those. The superuser may do everything anyway.
+bool is_of_this_user(kj::AsyncIoStream& stream) {
+  ucred peer{};
+  kj::uint size = sizeof(peer);
+  stream.getsockopt(SOL_SOCKET, SO_PEERCRED, &peer, &size);
+  return size == sizeof(peer) && (peer.uid == geteuid() || peer.uid == 0);
+}
+
 // A listener of either kind; `tls` is null for Unix sockets.
 class Server final : public Listener, private kj::TaskSet::ErrorHandler {
  public:
@@ -191,6 +200,10 @@ class Server final : public Listener, private kj::TaskSet::ErrorHandler {
       }
       if (out_of_files) {
         co_await timer_.afterDelay(100 * kj::MILLISECONDS);
+        continue;
+      }
+      if (tls_ == nullptr && !is_of_this_user(*stream)) {
+        log_warning("transport", "refused_other_user");
         continue;
       }
       std::string address = address_of_peer(*stream);

@@ -107,7 +107,8 @@ kj::Promise<kj::Own<Connection>> dial_tls(kj::Network& network, kj::Timer& timer
                                           const AttachUrl& url,
                                           kj::Maybe<capnp::Capability::Client> offered = nullptr);
 
-// A Unix socket with mode 0600. A stale file of a dead server is replaced; a live one is kExists.
+// A Unix socket with mode 0600, for peers of the same user alone. A stale file of a dead server is
+// replaced; a live one is kExists.
 kj::Promise<kj::Own<Listener>> listen_unix(kj::Network& network, kj::Timer& timer, std::string path,
                                            BootstrapFactory make_bootstrap,
                                            ListenLimits limits = {});

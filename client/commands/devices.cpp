@@ -24,7 +24,7 @@ class Benchmarker final : private WorkerProcess::Needs {
     options.argv = {program, "--device", facts.id, "--threads", std::to_string(threads)};
     WorkerProcess worker(loop_, clock_, random_, *this, std::move(options));
     Measurement measurement = pair.promise.wait(loop_.io.waitScope);
-    kj::Promise<void> stopped = worker.stop();
+    kj::Promise<bool> stopped = worker.stop();
     stopped.wait(loop_.io.waitScope);
     return measurement;
   }

@@ -3,130 +3,16 @@
 // and says so. Method: a fake coordinator over real TLS, real processes of fake_worker, a real
 // cache on disk.
 
-#include <capnp/message.h>
-
 #include <QtTest>
 #include <csignal>
 #include <fstream>
 
-#include "base/host.h"
-#include "base/random.h"
-#include "client/agent.h"
-#include "tests/client/fake_coordinator.h"
+#include "tests/client/agent_world.h"
 
 using namespace shoal;
 using namespace shoal::client;
 
 namespace {
-
-// One client with its folder, and the coordinator that it is attached to.
-struct World {
-  explicit World(kj::AsyncIoContext& io, const char* mode = "good",
-                 Bytes cache_max = Bytes{64 << 20})
-      : io(io),
-        coordinator(io),
-        loop{io, io.provider->getTimer()},
-        mode(mode),
-        cache_max(cache_max) {
-    coordinator.knows_everyone = true;
-    coordinator.listen();
-  }
-
-  void start() {
-    state = std::make_unique<ClientState>(ClientState::load(dir / "client").value());
-    cache = ModelCache::open(dir / "shards", {cache_max, Bytes{0}}, clock).value();
-    AgentOptions options;
-    options.devices = {{"fake", "fake", "cpu", "a fake"}};
-    options.urls = {rpc::format_attach_url(coordinator.url())};
-    options.worker_program = FAKE_WORKER;
-    options.worker_arguments = {mode};
-    agent =
-        std::make_unique<Agent>(loop, clock, random, identity, *state, *cache, std::move(options));
-  }
-  void stop() {
-    agent->shut_down().promise().wait(io.waitScope);
-    agent = nullptr;
-    cache = nullptr;
-  }
-
-  void wait_ready() {
-    coordinator.wait_until([this] {
-      return !coordinator.reports.empty() &&
-             coordinator.reports.back()[0].state == rpc::DeviceReport::State::READY;
-    });
-  }
-  void wait_for_agent(const std::function<bool(rpc::Snapshot::Reader)>& done) {
-    while (true) {
-      capnp::MallocMessageBuilder message;
-      auto snapshot = message.initRoot<rpc::Snapshot>();
-      agent->write_snapshot(snapshot);
-      if (done(snapshot.asReader())) return;
-      agent->changed_after(agent->revision()).wait(io.waitScope);
-    }
-  }
-
-  Digest add_shard(size_t size, uint64_t seed) {
-    ByteVector bytes(size);
-    Random(seed).fill(bytes);
-    const Digest digest = digest_of(bytes);
-    coordinator.shards[digest] = std::move(bytes);
-    return digest;
-  }
-
-  using OpenRequest = capnp::Request<rpc::Host::OpenStageParams, rpc::Host::OpenStageResults>;
-  OpenRequest open_request(const std::vector<Digest>& shards, uint32_t silence_ms = 0) {
-    OpenRequest request = KJ_ASSERT_NONNULL(coordinator.host).openStageRequest();
-    auto lease = request.initLease();
-    lease.setLeaseId(1);
-    lease.setDeviceId("fake");
-    lease.setModel("m");
-    lease.setSilenceMaxMs(silence_ms);
-    auto spec = lease.initSpec();
-    spec.setContext(8);
-    spec.setSequences(1);
-    spec.setRowsMax(8);
-    auto list = spec.initShards(static_cast<uint32_t>(shards.size()));
-    for (uint32_t i = 0; i < shards.size(); ++i) {
-      list[i].setDigest(rpc::kj_bytes(shards[i].bytes));
-      list[i].setSealedBytes(coordinator.shards.at(shards[i]).size());
-    }
-    return request;
-  }
-  rpc::Stage::Client open(const std::vector<Digest>& shards, uint32_t silence_ms = 0) {
-    return open_request(shards, silence_ms).send().wait(io.waitScope).getStage();
-  }
-
-  auto step(rpc::Stage::Client& stage) {
-    auto request = stage.stepRequest();
-    auto input = request.initInput();
-    input.initSequences(1);
-    input.initPositions(1);
-    const std::array<float, 4> row = {1, 2, 3, 4};
-    input.setHidden(rpc::kj_bytes(std::as_bytes(std::span(row))));
-    return request.send();
-  }
-
-  template <class T>
-  kj::Exception failure(kj::Promise<T> promise) {
-    return promise.ignoreResult()
-        .then([]() -> kj::Exception { return KJ_EXCEPTION(FAILED, "it succeeded"); },
-              [](kj::Exception&& exception) { return kj::mv(exception); })
-        .wait(io.waitScope);
-  }
-
-  kj::AsyncIoContext& io;
-  TempDir dir;
-  FakeCoordinator coordinator;
-  Loop loop;
-  const char* mode;
-  Bytes cache_max;
-  SystemClock clock;
-  Random random{1};
-  SigningKey identity = SigningKey::generate();
-  std::unique_ptr<ClientState> state;
-  std::unique_ptr<ModelCache> cache;
-  std::unique_ptr<Agent> agent;
-};
 
 bool has(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
 
@@ -165,7 +51,7 @@ class AgentTest : public QObject {
     World world(io_, "inexact");
     world.start();
     world.coordinator.wait_until([&] {
-      return !world.coordinator.reports.empty() &&
+      return !world.coordinator.reports.empty() && !world.coordinator.reports.back().empty() &&
              world.coordinator.reports.back()[0].state == rpc::DeviceReport::State::FAILED;
     });
     QVERIFY(has(world.coordinator.reports.back()[0].reason, "add sample 1"));

@@ -20,7 +20,7 @@ class Owner final : public CoordinatorLink::Needs {
   explicit Owner(FakeCoordinator& coordinator) : coordinator_(coordinator) {}
 
   const SigningKey& identity() const override { return identity_; }
-  rpc::Host::Client make_host(kj::Own<SessionSlot> slot) override {
+  rpc::Host::Client make_host(CoordinatorLink&, kj::Own<SessionSlot> slot) override {
     slot_ = kj::mv(slot);
     return kj::heap<NoHost>();
   }
@@ -28,10 +28,31 @@ class Owner final : public CoordinatorLink::Needs {
     report.initDevices(1)[0].initInfo().setId("device " + std::to_string(++reported_));
   }
   void link_changed(CoordinatorLink&) override { coordinator_.changed(); }
+  void standing_changed(CoordinatorLink&) override { coordinator_.changed(); }
+  std::vector<JobClass> denied(const CoordinatorLink&) override { return denied_; }
+  Result<void> receipt_key_shown(const CoordinatorLink&, const SigningPublicKey& key) override {
+    if (receipt_key_ && *receipt_key_ != key) {
+      return Error{ErrorCode::kDenied, "its receipt key is another one than before"};
+    }
+    receipt_key_ = key;
+    return {};
+  }
+  std::optional<uint64_t> receipts_wanted(const CoordinatorLink& link) override {
+    if (link.standing().newest_receipt <= receipts_.size()) return {};
+    return receipts_.size();
+  }
+  Result<void> receipts_came(const CoordinatorLink&, const std::vector<Receipt>& came) override {
+    receipts_.insert(receipts_.end(), came.begin(), came.end());
+    coordinator_.changed();
+    return {};
+  }
 
   SigningKey identity_ = SigningKey::generate();
   kj::Own<SessionSlot> slot_;
   int reported_ = 0;
+  std::vector<JobClass> denied_;
+  std::optional<SigningPublicKey> receipt_key_;
+  std::vector<Receipt> receipts_;
 
  private:
   FakeCoordinator& coordinator_;

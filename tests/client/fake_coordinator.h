@@ -13,6 +13,7 @@
 #include "base/secrets.h"
 #include "schema/coordinator.capnp.h"
 #include "schema/login.h"
+#include "schema/receipt.h"
 #include "schema/transport.h"
 
 namespace shoal::client {
@@ -33,6 +34,11 @@ struct FakeCoordinator {
   std::map<Digest, ByteVector> shards;
   int wrong_reads = 0;                     // So many reads of shards get another content.
   uint64_t reads_until_drop = UINT64_MAX;  // After so many the connection is dropped.
+  SigningKey receipt_key = SigningKey::generate();
+  std::vector<Receipt> receipts;  // Of the host; signed, numbered from 1.
+  double credit_stated = 0;       // Confirmed.
+  std::vector<JobClass> offers;   // On its card.
+  bool mute = false;              // Answers no ping.
 
   // What it saw.
   int logins = 0, pings = 0, leaves = 0;
@@ -42,13 +48,16 @@ struct FakeCoordinator {
   SigningPublicKey host_key;
   kj::Maybe<rpc::Host::Client> host;
   struct Device {
-    std::string id, reason;
+    std::string id, reason, why;
+    uint64_t available_ms;
+    int64_t memory_bytes;
     rpc::DeviceReport::State state;
     size_t key_bytes;
     bool exact;
     double decode;
   };
   std::vector<std::vector<Device>> reports;
+  std::vector<std::vector<JobClass>> consents;  // What was denied, each time it was told.
 
   rpc::AttachUrl url() const { return {"127.0.0.1", port, rpc::pin_of(certificate.der), invite}; }
 
@@ -78,6 +87,31 @@ struct FakeCoordinator {
 
   kj::Own<kj::PromiseFulfiller<void>> changed_fulfiller;
 
+  void add_receipt(double credit, HostId host = HostId{5}) {
+    Receipt receipt;
+    receipt.number = receipts.size() + 1;
+    receipt.host = host;
+    receipt.lease = LeaseId{static_cast<int64_t>(receipts.size() + 1)};
+    receipt.device = "fake";
+    receipt.job_class = {"generate", "m", false};
+    receipt.rows = 10;
+    receipt.credit = credit;
+    receipt.verdict = ReceiptVerdict::kConfirmed;
+    receipt.at = Millis{1'700'000'000'000};
+    sign_receipt(receipt, receipt_key);
+    receipts.push_back(std::move(receipt));
+    credit_stated += credit;
+  }
+  void write_card(rpc::CoordinatorCard::Builder card) {
+    card.setName("fake");
+    card.setOperator("a test");
+    auto list = card.initOffers(static_cast<uint32_t>(offers.size()));
+    for (uint32_t i = 0; i < offers.size(); ++i) {
+      write_job_class(offers[i], list[i].initJobClass());
+      list[i].setSealedBytes(1'000);
+    }
+  }
+
   class Session final : public rpc::HostSession::Server {
    public:
     explicit Session(FakeCoordinator& to) : to_(to) {}
@@ -85,6 +119,8 @@ struct FakeCoordinator {
       std::vector<Device> devices;
       for (const auto device : context.getParams().getDevices()) {
         devices.push_back({device.getInfo().getId().cStr(), device.getReason().cStr(),
+                           device.getWhy().getCode().cStr(), device.getAvailableMs(),
+                           static_cast<int64_t>(device.getInfo().getMemoryBytes()),
                            device.getState(), device.getWorkerKey().size(),
                            device.getSelfTest().getExact(),
                            device.getBenchmark().getDecodeRowsPerSecond()});
@@ -114,8 +150,35 @@ struct FakeCoordinator {
     }
     kj::Promise<void> ping(PingContext context) override {
       ++to_.pings;
+      if (to_.mute) return kj::NEVER_DONE;
       context.getResults().setIntervalMs(100);
+      auto standing = context.getResults().initStanding();
+      standing.setNewestReceipt(to_.receipts.size());
+      standing.setCreditConfirmed(to_.credit_stated);
+      auto device = standing.initDevices(1)[0];
+      device.setDeviceId("fake");
+      device.setState("pooled");
       to_.changed();
+      return kj::READY_NOW;
+    }
+    kj::Promise<void> describe(DescribeContext context) override {
+      to_.write_card(context.getResults().initCard());
+      context.getResults().setReceiptKey(rpc::kj_bytes(to_.receipt_key.public_key().bytes));
+      return kj::READY_NOW;
+    }
+    kj::Promise<void> setConsent(SetConsentContext context) override {
+      std::vector<JobClass> denied;
+      for (const auto in : context.getParams().getDenied()) denied.push_back(read_job_class(in));
+      to_.consents.push_back(std::move(denied));
+      to_.changed();
+      return kj::READY_NOW;
+    }
+    kj::Promise<void> readReceipts(ReadReceiptsContext context) override {
+      const auto params = context.getParams();
+      const uint64_t first = std::min<uint64_t>(params.getAfterNumber(), to_.receipts.size());
+      const uint64_t count = std::min<uint64_t>(params.getCountMax(), to_.receipts.size() - first);
+      auto list = context.getResults().initReceipts(static_cast<uint32_t>(count));
+      for (uint32_t i = 0; i < count; ++i) write_receipt(to_.receipts[first + i], list[i]);
       return kj::READY_NOW;
     }
     kj::Promise<void> leave(LeaveContext) override {
@@ -138,6 +201,10 @@ struct FakeCoordinator {
       results.setNonce(rpc::kj_bytes(nonce_));
       results.setProtocolVersion(to_.protocol);
       results.setName("fake");
+      return kj::READY_NOW;
+    }
+    kj::Promise<void> describe(DescribeContext context) override {
+      to_.write_card(context.getResults().initCard());
       return kj::READY_NOW;
     }
     kj::Promise<void> login(LoginContext context) override {

@@ -8,6 +8,8 @@
 //   confused   gives a public key of a wrong size
 //   unmeasured fails its self-test's call
 //   inexact    says that its results are not exact
+//   unlisted   ends with status 4 when it is asked for its devices
+//   stubborn   does not end when its pipe is closed
 
 #include <kj/async-io.h>
 
@@ -119,6 +121,12 @@ class FakeWorker final : public rpc::Worker::Server {
 int main(int argc, char** argv) {
   ignore_broken_pipes();
   const std::string mode = argc > 1 ? argv[1] : "good";
+  if (std::string(argv[argc - 1]) == "--list") {
+    if (mode == "unlisted") return 4;
+    std::cout << R"([{"id":"fake","selector":"fake","plane":"cpu","name":"a fake","driver":"",)"
+                 R"("memory_bytes":0,"software":false}])";
+    return 0;
+  }
   if (mode == "exit") return 3;
   kj::AsyncIoContext io = kj::setupAsyncIo();
   auto stream = io.lowLevelProvider->wrapSocketFd(kChildChannelFd,
@@ -126,5 +134,6 @@ int main(int argc, char** argv) {
   rpc::Connection connection(kj::mv(stream), true,
                              capnp::Capability::Client(kj::heap<FakeWorker>(mode)));
   connection.closed().wait(io.waitScope);
+  if (mode == "stubborn") kj::Promise<void>(kj::NEVER_DONE).wait(io.waitScope);
   return 0;
 }

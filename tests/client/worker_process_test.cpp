@@ -95,7 +95,7 @@ class WorkerProcessTest : public QObject {
     const int64_t pid = worker->pid();
     QVERIFY(pid > 0 && kill(static_cast<pid_t>(pid), 0) == 0);
     QVERIFY(worker->client() != nullptr);
-    worker->stop().wait(io_.waitScope);
+    worker->stop().promise().wait(io_.waitScope);
     QCOMPARE(worker->pid(), int64_t(0));
     QVERIFY(kill(static_cast<pid_t>(pid), 0) != 0);  // Reaped, too.
   }

@@ -146,7 +146,7 @@ QString Fleet::start_host(const QString& name) {
   FleetHost& host = this->host(name);
   host.client =
       std::make_unique<Program>("shoal-client",
-                                QStringList{"run", "--mode", "always", "--data", host.data,
+                                QStringList{"run", "--mode", host.mode, "--data", host.data,
                                             "--devices", host.devices, "--threads", "1"},
                                 folder_.filePath("logs/" + name + ".log"));
   return host.client->running() ? QString() : name + " did not start";
@@ -200,12 +200,19 @@ QString Fleet::name_of(const QJsonObject& stage) const {
 }
 
 qint64 Fleet::worker_pid(const QString& name) {
-  // The worker is the client's child; /proc knows it even while the client is frozen.
+  // Workers are the client's children; /proc knows them even while the client is frozen.
   const qint64 client = host(name).client->pid();
-  const QString path = QString("/proc/%1/task/%1/children").arg(client);
-  QFile file(path);
-  if (!file.open(QIODevice::ReadOnly)) return 0;
-  return file.readAll().trimmed().split(' ').value(0).toLongLong();
+  QFile children(QString("/proc/%1/task/%1/children").arg(client));
+  if (!children.open(QIODevice::ReadOnly)) return 0;
+  for (const QByteArray& pid : children.readAll().trimmed().split(' ')) {
+    QFile command(QString("/proc/%1/cmdline").arg(QString::fromLatin1(pid)));
+    if (!command.open(QIODevice::ReadOnly)) continue;
+    const QList<QByteArray> words = command.readAll().split('\0');
+    if (words.value(0).endsWith("shoal-worker") && words.contains("--device")) {
+      return pid.toLongLong();
+    }
+  }
+  return 0;
 }
 
 QByteArray Fleet::logs() const {

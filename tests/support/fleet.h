@@ -50,6 +50,7 @@ struct FleetHost {
   qint64 id = 0;  // The coordinator's.
   QString data;
   QString devices;
+  QString mode = "always";
   std::unique_ptr<WireTap> tap;
   std::unique_ptr<Program> client;
 };

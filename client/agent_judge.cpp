@@ -1,0 +1,330 @@
+// The part of the agent that looks at the rules: once a second, and whenever something happened. It
+// asks for verdicts, starts and ends workers by them, tells coordinators and the records.
+
+#include <algorithm>
+#include <cctype>
+
+#include "base/log.h"
+#include "client/agent.h"
+
+namespace shoal::client {
+namespace {
+
+// A longer gap between two looks means that this process or the computer was stopped.
+constexpr Millis kGap{10'000};
+constexpr Millis kGovernEach{2'000}, kFlushEach{60'000};
+constexpr kj::Duration kSleepMax = 4 * kj::SECONDS;  // logind waits for five.
+
+// What a coordinator is told when the owner needs a device: not which of his rules, as that tells
+// of him.
+const Message& told_when_paused() {
+  static const Message kTold{"work.owner_needs_device", {}};
+  return kTold;
+}
+
+Verdict verdict(Activity activity, std::string code, std::vector<MessageParameter> parameters = {},
+                std::string remedy = "") {
+  Verdict verdict;
+  verdict.activity = activity;
+  verdict.why = {std::move(code), std::move(parameters)};
+  if (!remedy.empty()) verdict.remedy = {std::move(remedy), {}};
+  return verdict;
+}
+
+// "vulkan:<uuid>" without its plane and without dashes.
+std::string uuid_of(const std::string& device_id) {
+  std::string uuid;
+  for (const char c : device_id.substr(device_id.find(':') + 1)) {
+    if (c != '-') uuid += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  return uuid;
+}
+
+}  // namespace
+
+rpc::Task<void> Agent::keep_judging() {
+  // Not inside the constructor: the links are not all there yet.
+  co_await kj::evalLater([] {});
+  while (true) {
+    judge();
+    kj::Promise<void> next = judge_wanted_.wait();
+    if (options_.tick_seconds > 0) {
+      next = next.exclusiveJoin(parts_.loop.timer.afterDelay(options_.tick_seconds * kj::SECONDS));
+    }
+    co_await kj::mv(next);
+  }
+}
+
+void Agent::notice_gap() {
+  const Millis monotonic = parts_.clock.now_monotonic(), wall = parts_.clock.now_wall();
+  const Millis stopped = monotonic - judged_at_;
+  const Millis slept = (wall - judged_wall_) - stopped;
+  judged_at_ = monotonic;
+  judged_wall_ = wall;
+  const bool woke = sleeping_ && !parts_.sensors.readings().sleeping;
+  if (stopped < kGap && slept < kGap && !woke) return;
+  log_info("agent", "woke", {{"stopped_ms", stopped}, {"slept_ms", slept}});
+  governed_at_ = counted_at_ = monotonic;  // Nothing was used meanwhile.
+  finder_->look_now();
+  for (auto& link : links_) link->look_now();
+}
+
+void Agent::judge() {
+  if (shutting_down_) return;
+  notice_gap();
+  const Millis now = parts_.clock.now_wall();
+  forget_ended_modes(now);
+  judge_resources(now);
+  for (const auto& device : devices_) {
+    const Verdict& network = verdicts_.of(Resource::kNetwork).verdict;
+    device->may_work = device->lent && device->present && network.allowed() &&
+                       parts_.records.problem().empty() &&
+                       verdicts_.of_device(device->facts().id).allowed();
+  }
+  // First the coordinators, so that the end of a stage is orderly; the same turn of the loop sends
+  // both.
+  tell_coordinators_if_other();
+  bool other = false;
+  for (const auto& device : devices_) {
+    act_on(*device);
+    other |= update(device->standing, shown_verdict(*device), now);
+  }
+  other |= update(overall_, overall(overall_input()), now);
+
+  const bool sleeping = parts_.sensors.readings().sleeping;
+  if (sleeping && !sleeping_) {
+    sleep_ = go_to_sleep().promise().eagerlyEvaluate([](kj::Exception&& exception) {
+      log_warning("agent", "sleep_not_prepared", {{"cause", exception.getDescription().cStr()}});
+    });
+  }
+  sleeping_ = sleeping;
+  govern_and_count();
+  if (other || figures_changed_) changed();
+}
+
+void Agent::judge_resources(Millis now) {
+  const Settings& settings = parts_.settings.now();
+  const Readings& readings = parts_.sensors.readings();
+  PolicyInput input{.settings = settings, .readings = readings};
+  for (int i = 0; i < kResourceCount; ++i) input.modes[i] = mode_of(static_cast<Resource>(i));
+  input.spent = parts_.records.spent();
+  input.leave_by = parts_.state.memory().leave_by;
+  input.now = now;
+  input.local = local_time(now);
+  input.texts = &rule_texts_;
+
+  std::vector<Verdicts::Device> asked;
+  for (const auto& device : devices_) {
+    asked.push_back({device->facts().id, device->resource(), gpu_of(*device),
+                     device->duty.duty(parts_.clock.now_monotonic()),
+                     device->lent && device->present});
+  }
+  if (verdicts_.judge(std::move(input), asked)) figures_changed();
+  for (int i = 0; i < kResourceCount; ++i) {
+    const auto resource = static_cast<Resource>(i);
+    parts_.records.note_verdict(resource, verdicts_.of(resource).verdict);
+  }
+  const Verdict& network = verdicts_.of(Resource::kNetwork).verdict;
+  if (network.allowed()) {
+    fetcher_.allow();
+  } else {
+    fetcher_.forbid("the owner of this host does not let it fetch now");
+  }
+}
+
+void Agent::act_on(LentDevice& device) {
+  if (!device.may_work && work_.count(device.facts().id) > 0) {
+    const std::string& id = device.facts().id;
+    work_.end([&id](const StageWork& work) { return work.device == id; }, shown_verdict(device).why,
+              told_when_paused());
+  }
+  device.want(device.may_work, parts_.settings.now().integer("yield.stop_ms") * kj::MILLISECONDS);
+}
+
+// What a person is told of it. Says why it may not work also where another rule than those of
+// decide() forbids.
+Verdict Agent::shown_verdict(LentDevice& device) const {
+  const DeviceFacts& facts = device.facts();
+  if (!device.lent) {
+    return verdict(Activity::kWaiting, "device.not_lent", {}, "device.not_lent.remedy");
+  }
+  if (!device.present) {
+    if (!finder_->problem().empty()) {
+      return verdict(Activity::kWaiting, "device.not_listed", {finder_->problem()});
+    }
+    if (finder_->looking()) return verdict(Activity::kWaiting, "device.looking");
+    return verdict(Activity::kWaiting, "device.missing", {facts.name}, "device.missing.remedy");
+  }
+  if (!parts_.records.problem().empty()) {
+    return verdict(Activity::kAttention, "attention.disk_full",
+                   {english(parts_.records.problem())});
+  }
+  const Verdict& rules = verdicts_.of_device(facts.id);
+  if (!rules.allowed()) return rules;
+  const Verdict& network = verdicts_.of(Resource::kNetwork).verdict;
+  if (!network.allowed()) return network;
+
+  const WorkerProcess* const worker = device.worker();
+  if (worker != nullptr && worker->state() == WorkerProcess::State::kFailed) {
+    return verdict(Activity::kAttention, "attention.device_failed", {facts.name, worker->reason()});
+  }
+  if (worker == nullptr || device.yielding() || worker->state() != WorkerProcess::State::kReady) {
+    return verdict(Activity::kWaiting, "device.starting", {facts.name});
+  }
+  if (device.measurement() && !device.measurement()->self_test.exact) {
+    return verdict(Activity::kAttention, "attention.device_not_exact", {facts.name});
+  }
+  return rules;
+}
+
+OverallInput Agent::overall_input() {
+  OverallInput input;
+  for (const auto& device : devices_) {
+    if (!device->lent) continue;
+    input.lent.push_back(
+        {device->facts().name, device->standing.verdict, work_.count(device->facts().id) > 0});
+  }
+  for (const auto& link : links_) {
+    using State = OverallInput::Link::State;
+    static_assert(static_cast<int>(State::kRefused) ==
+                  static_cast<int>(CoordinatorLink::State::kRefused));
+    OverallInput::Link shown{coordinator_name(link->url().pin),
+                             static_cast<State>(link->state()),
+                             link->reason(),
+                             link->retry_in(),
+                             {}};
+    for (const HostStanding::Device& device : link->standing().devices) {
+      if (!device.why.empty()) shown.no_work = device.why;
+    }
+    input.links.push_back(std::move(shown));
+  }
+  input.network = verdicts_.of(Resource::kNetwork).verdict;
+  if (!parts_.records.problem().empty()) input.disk_problem = parts_.records.problem();
+  input.looking = finder_->looking();
+  input.list_problem = finder_->problem();
+  return input;
+}
+
+std::optional<Millis> Agent::available_for(const LentDevice& device) const {
+  std::optional<Millis> end = parts_.state.memory().leave_by;
+  for (const Verdict* verdict :
+       {&verdicts_.of_device(device.facts().id), &verdicts_.of(Resource::kNetwork).verdict}) {
+    if (verdict->allowed() && verdict->changes_at && (!end || *verdict->changes_at < *end)) {
+      end = verdict->changes_at;
+    }
+  }
+  if (!end) return {};
+  return std::max(*end - parts_.clock.now_wall(), Millis{1});
+}
+
+void Agent::tell_coordinators_if_other() {
+  std::string text;
+  for (const auto& device : devices_) {
+    if (!device->lent) continue;
+    const std::optional<Millis> available = available_for(*device);
+    const int64_t ends =
+        available ? (parts_.clock.now_wall() + *available).count / 60'000 : int64_t{0};
+    text += device->facts().id + " " + std::to_string(device->may_work) + " " +
+            std::to_string(device->present) + " " +
+            std::to_string(
+                device->worker() == nullptr ? -1 : static_cast<int>(device->worker()->state())) +
+            (device->worker() == nullptr ? "" : device->worker()->reason()) + " " +
+            std::to_string(device->worker() == nullptr ? 0 : device->worker()->pid()) + " " +
+            std::to_string(ends) + "\n";
+  }
+  text += std::to_string(parts_.settings.now().integer("rules.vram_reserve_bytes"));
+  if (text == told_) return;
+  told_ = std::move(text);
+  for (auto& link : links_) link->devices_changed();
+}
+
+rpc::Task<void> Agent::go_to_sleep() {
+  log_info("agent", "goes_to_sleep");
+  auto waiting = kj::heapArrayBuilder<kj::Promise<void>>(devices_.size() + links_.size());
+  for (const auto& device : devices_) waiting.add(device->gone());
+  for (auto& link : links_) waiting.add(link->reported());
+  kj::Promise<void> all = kj::joinPromises(waiting.finish());
+  kj::Promise<void> ready = all.exclusiveJoin(parts_.loop.timer.afterDelay(kSleepMax));
+  co_await kj::mv(ready);
+  parts_.records.flush();
+  parts_.sensors.release_sleep();
+}
+
+const GpuReading* Agent::gpu_of(const LentDevice& device) const {
+  const std::optional<std::vector<GpuReading>>& gpus = parts_.sensors.readings().gpus;
+  if (!gpus || device.resource() != Resource::kGpu) return nullptr;
+  const std::string uuid = uuid_of(device.facts().id);
+  for (const GpuReading& gpu : *gpus) {
+    if (!gpu.uuid.empty() && gpu.uuid == uuid) return &gpu;
+  }
+  return nullptr;
+}
+
+void Agent::govern_and_count() {
+  const Millis now = parts_.clock.now_monotonic();
+  const Readings& readings = parts_.sensors.readings();
+  const Settings& settings = parts_.settings.now();
+  const bool governs = now - governed_at_ >= kGovernEach;
+  const Millis elapsed = now - counted_at_;
+  const bool counts = elapsed >= Millis{1'000} || options_.tick_seconds == 0;
+  const LocalTime local = local_time(parts_.clock.now_wall());
+  const double price = rule_texts_.tariff.price_at(local.weekday, local.minute_of_day);
+
+  for (const auto& device : devices_) {
+    const bool is_cpu = device->resource() == Resource::kCpu;
+    const GpuReading* const gpu = gpu_of(*device);
+    EnergyReading energy;
+    if (is_cpu) {
+      device->temperature_c = readings.cpu_temperature_c;
+      energy.joules = readings.cpu_joules;
+    } else if (gpu != nullptr) {
+      device->temperature_c = gpu->temperature_c;
+      energy = {gpu->joules, gpu->watts};
+    } else {
+      device->temperature_c = {};
+    }
+    if (counts && device->worker() != nullptr) {
+      const Millis busy{static_cast<int64_t>(std::exchange(device->busy_micros, 0) / 1'000)};
+      const EnergySlice slice =
+          device->energy_meter.add(energy, elapsed, std::min(busy, elapsed),
+                                   settings.real(is_cpu ? "energy.cpu_watts" : "energy.gpu_watts"));
+      if (elapsed.count > 0) {
+        device->watts = slice.joules * 1000.0 / static_cast<double>(elapsed.count);
+      }
+      device->watts_measured = slice.measured();
+      Usage& usage = device->usage;
+      usage.worked_ms = busy.count;
+      usage.allowed_ms = device->may_work ? elapsed.count : 0;
+      usage.joules = slice.joules;
+      usage.cost = cost_of(slice.kilowatt_hours(), price);
+      usage.temperature_c = device->temperature_c;
+      usage.watts = device->watts;
+      usage.lasted_ms = elapsed.count;
+      if (usage.steps > 0) figures_changed();
+      parts_.records.add(device->facts().id, std::exchange(usage, Usage{}));
+    }
+    if (governs && device->worker() != nullptr) {
+      device->govern(GovernorTargets::of(settings), now - governed_at_);
+    }
+  }
+  if (counts) {
+    Usage bytes;
+    bytes.bytes_down = std::exchange(bytes_down_, 0) + fetcher_.take_received().count;
+    bytes.bytes_up = std::exchange(bytes_up_, 0);
+    if (bytes.bytes_down + bytes.bytes_up > 0) {
+      figures_changed();
+      parts_.records.add("", bytes);
+    }
+    if (!fetcher_.transfers().empty()) figures_changed();
+    counted_at_ = now;
+  }
+  if (governs) governed_at_ = now;
+  if (now - flushed_at_ >= kFlushEach) {
+    flushed_at_ = now;
+    parts_.records.note_conditions(readings);
+    parts_.records.flush();
+    remember_last_work();
+  }
+}
+
+}  // namespace shoal::client

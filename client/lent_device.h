@@ -1,0 +1,126 @@
+#pragma once
+// One device of this machine: whether it is there and lent, its worker while the rules allow one,
+// what it proved, how fast it may go, and how fast it was free when it was wanted back. Decides
+// nothing about rules.
+//
+// Belongs to the KJ loop's thread.
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "client/records/sums.h"
+#include "client/rules/energy.h"
+#include "client/rules/governor.h"
+#include "client/verdicts.h"
+#include "client/worker_process.h"
+
+namespace shoal::client {
+
+// How long a device took to be free.
+struct FreedIn {
+  Millis stop{0};  // Until no kernel ran.
+  Millis free{0};  // Until its memory was free.
+  bool killed = false;
+};
+
+// Of the last minute, how much of the time steps ran. Pure.
+class DutyMeter {
+ public:
+  void add(Millis now, uint64_t micros);  // A step ended now that took so long.
+  double duty(Millis now) const;          // 0 to 1.
+
+ private:
+  static constexpr int64_t kSeconds = 60;
+  std::array<uint64_t, kSeconds> micros_{};
+  std::array<int64_t, kSeconds> second_{};
+};
+
+class LentDevice final : private WorkerProcess::Needs {
+ public:
+  class Needs {
+   public:
+    virtual ~Needs() noexcept(false) = default;
+    virtual WorkerOptions worker_options(const DeviceFacts& facts) = 0;
+    // Null: this device must prove and measure itself first.
+    virtual const Measurement* measurement_of(const DeviceFacts& facts) = 0;
+    virtual void measured(const DeviceFacts& facts, const Measurement& measurement) = 0;
+    virtual void device_changed(LentDevice& device) = 0;  // Its worker came, went or failed.
+    virtual void device_freed(LentDevice& device, const FreedIn& times) = 0;
+  };
+
+  // All of these outlive the object.
+  LentDevice(Loop loop, const Clock& clock, Random& random, Needs& needs, DeviceFacts facts);
+  ~LentDevice();
+  KJ_DISALLOW_COPY(LentDevice);
+
+  const DeviceFacts& facts() const { return facts_; }
+  void found(DeviceFacts facts) { facts_ = std::move(facts), present = true; }
+  Resource resource() const { return resource_of(facts_.plane, facts_.software); }
+
+  // What the agent decides about it.
+  bool present = false;   // The last list had it.
+  bool lent = false;      // The owner lends it.
+  bool may_work = false;  // It may be given work now.
+  StandingVerdict standing;
+
+  // What it did.
+  uint64_t steps = 0, rows = 0;  // Since the start.
+  DutyMeter duty;
+  EnergyMeter energy_meter;
+  Usage usage;               // Since it was last told to the records.
+  uint64_t busy_micros = 0;  // Likewise.
+  std::optional<double> temperature_c, watts;
+  bool watts_measured = false;
+
+  // Starts its worker, or ends it within `stop_max`. To be called whenever that may have changed.
+  void want(bool worker, kj::Duration stop_max);
+  // Resolves when there is no worker any more.
+  rpc::Task<void> gone();
+
+  // Null unless a worker is ready.
+  kj::Maybe<rpc::Worker::Client> client();
+  WorkerProcess* worker() { return worker_.get(); }  // Null while there is none.
+  bool yielding() const { return yielding_; }
+  uint32_t restarts() const;
+  const std::optional<Measurement>& measurement() const { return measurement_; }
+
+  // Measures it again, with a worker for that alone if there is none. REQUIRES: it has no stage.
+  rpc::Task<Measurement> measure();
+  bool measuring() const { return measuring_ > 0; }
+
+  const Pace& pace() const { return pace_; }
+  void govern(const GovernorTargets& targets, Millis elapsed);
+
+ private:
+  void worker_changed(WorkerProcess& worker) override;
+  kj::Promise<void> prepare(WorkerProcess& worker, rpc::Worker::Client client,
+                            DeviceFacts facts) override;
+  rpc::Task<void> prepare_worker(rpc::Worker::Client client);
+  void start();
+  rpc::Task<void> give_back(kj::Duration stop_max);
+  void send_pace();
+
+  Loop loop_;
+  const Clock& clock_;
+  Random& random_;
+  Needs& needs_;
+  DeviceFacts facts_;
+  std::optional<Measurement> measurement_;
+  Governor governor_;
+  Pace pace_;
+  uint32_t restarts_before_ = 0;  // Of workers that were given back.
+  int measuring_ = 0;
+  bool yielding_ = false;
+  std::vector<kj::Own<kj::PromiseFulfiller<void>>> waiting_;  // For a change of the worker.
+  kj::Own<WorkerProcess> worker_;
+  kj::Promise<void> giving_back_ = nullptr;
+  kj::Promise<void> pacing_ = nullptr;
+};
+
+// Self-test, then benchmark.
+rpc::Task<Measurement> measure_worker(kj::Timer& timer, rpc::Worker::Client client);
+
+}  // namespace shoal::client

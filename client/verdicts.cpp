@@ -1,0 +1,80 @@
+#include "client/verdicts.h"
+
+#include <algorithm>
+
+namespace shoal::client {
+namespace {
+
+// A GPU that nothing is wrong with: to ask what the rules say of GPUs when there is none.
+const GpuReading& any_gpu() {
+  static const GpuReading kReading = [] {
+    GpuReading reading;
+    reading.temperature_c = 0;
+    reading.watts = 0;
+    reading.load = 0;
+    return reading;
+  }();
+  return kReading;
+}
+
+std::string forbidding(const Verdict& verdict) { return verdict.allowed() ? "" : verdict.rule; }
+
+}  // namespace
+
+Resource resource_of(const std::string& plane, bool software) {
+  return plane == "cpu" || software ? Resource::kCpu : Resource::kGpu;
+}
+
+bool says_the_same(const Verdict& a, const Verdict& b) {
+  return a.activity == b.activity && a.rule == b.rule && a.why.code == b.why.code;
+}
+
+bool update(StandingVerdict& standing, Verdict verdict, Millis now) {
+  const bool same = standing.since.count != 0 && says_the_same(standing.verdict, verdict);
+  standing.verdict = std::move(verdict);
+  if (!same) standing.since = now;
+  return !same;
+}
+
+const Verdict& Verdicts::of_device(const std::string& id) const {
+  static const Verdict kNotJudged{Activity::kWaiting, {"device.looking", {}}, {}, "", {}};
+  const auto found = devices_.find(id);
+  return found == devices_.end() ? kNotJudged : found->second;
+}
+
+bool Verdicts::judge(PolicyInput input, const std::vector<Device>& devices) {
+  bool changed = false;
+  const auto remember = [&](Resource resource, const Verdict& last) {
+    input.forbidden_by[static_cast<int>(resource)] = forbidding(last);
+  };
+  for (const Resource resource : {Resource::kCpu, Resource::kNetwork}) {
+    remember(resource, of(resource).verdict);
+    changed |= update(resources_[static_cast<int>(resource)], decide(input, resource), input.now);
+  }
+
+  std::map<std::string, Verdict> judged;
+  const Verdict* best_gpu = nullptr;
+  for (const Device& device : devices) {
+    Verdict& verdict = judged[device.id];
+    if (device.resource == Resource::kCpu) {
+      verdict = of(Resource::kCpu).verdict;
+    } else {
+      const auto last = devices_.find(device.id);
+      remember(Resource::kGpu, last == devices_.end() ? Verdict{} : last->second);
+      input.own_gpu_load = device.own_load;
+      verdict = decide(input, Resource::kGpu, device.gpu);
+      if (device.counts && (best_gpu == nullptr || (verdict.allowed() && !best_gpu->allowed())))
+        best_gpu = &verdict;
+    }
+    const auto last = devices_.find(device.id);
+    changed |= last == devices_.end() || !says_the_same(last->second, verdict);
+  }
+  remember(Resource::kGpu, of(Resource::kGpu).verdict);
+  input.own_gpu_load = 0;
+  Verdict gpus = best_gpu != nullptr ? *best_gpu : decide(input, Resource::kGpu, &any_gpu());
+  changed |= update(resources_[static_cast<int>(Resource::kGpu)], std::move(gpus), input.now);
+  devices_ = std::move(judged);
+  return changed;
+}
+
+}  // namespace shoal::client

@@ -1,0 +1,405 @@
+// Goal: the owner's rules, choices and the state of the computer decide what the client does, at
+// once and for good; what it says of that is true; and coordinators learn no more of the owner than
+// they must. Method: the whole agent with sensors that say what a test wants, fake workers as real
+// processes, and a fake coordinator over real TLS.
+
+#include <QtTest>
+#include <csignal>
+#include <fstream>
+
+#include "tests/client/agent_world.h"
+
+using namespace shoal;
+using namespace shoal::client;
+
+namespace {
+
+using State = rpc::DeviceReport::State;
+
+bool has(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
+
+const JobClass kClass{"generate", "m", false};
+
+}  // namespace
+
+class AgentRulesTest : public QObject {
+  Q_OBJECT
+
+ public:
+  ~AgentRulesTest() noexcept override {}  // kj's own may throw, Qt's may not.
+
+ private:
+  kj::AsyncIoContext io_ = kj::setupAsyncIo();
+
+  struct RuledWorld : World {
+    explicit RuledWorld(kj::AsyncIoContext& io, const char* mode = "good") : World(io, mode) {
+      start_mode = Mode::kByRules;
+      sensors.now = all_is_well();
+    }
+    using Opening = kj::Promise<capnp::Response<rpc::Host::OpenStageResults>>;
+    using Stepping = kj::Promise<capnp::Response<rpc::Stage::StepResults>>;
+  };
+
+ private Q_SLOTS:
+  void initTestCase() { ignore_broken_pipes(); }
+
+  void the_owner_gets_the_device_back_and_lends_it_again() {
+    RuledWorld world(io_);
+    const Digest shard = world.add_shard(1'000, 1);
+    world.start();
+    world.wait_ready();
+    QCOMPARE(world.overall_code(), std::string("working.idle"));
+    rpc::Stage::Client stage = world.open({shard});
+    int64_t pid = 0;
+    world.wait_for_agent([&](rpc::Snapshot::Reader snapshot) {
+      pid = snapshot.getDevices()[0].getWorkerPid();
+      return std::string("working.now") == snapshot.getOverall().getWhy().getCode().cStr();
+    });
+    QVERIFY(pid != 0);
+
+    world.sense([](Readings& now) { now.idle = Millis{1'000}; });
+    world.wait_state(State::PAUSED);
+    // The coordinator learns that, not why: it is the owner's.
+    QCOMPARE(world.coordinator.reports.back()[0].why, std::string("work.owner_needs_device"));
+    QVERIFY(!has(world.coordinator.reports.back()[0].reason, "1 s"));
+    const kj::Exception lost = world.failure(RuledWorld::Stepping(world.step(stage)));
+    QVERIFY(lost.getType() == kj::Exception::Type::DISCONNECTED);
+    QVERIFY2(has(lost.getDescription().cStr(), "The owner needs this device"),
+             lost.getDescription().cStr());
+    world.wait_for_agent([](rpc::Snapshot::Reader snapshot) {
+      return snapshot.getDevices()[0].getWorkerPid() == 0;
+    });
+    QVERIFY(kill(static_cast<pid_t>(pid), 0) != 0);  // Gone, and all that it held.
+    QCOMPARE(world.overall_code(), std::string("rule.owner_active"));
+    QCOMPARE(world.records->yields().size(), size_t(1));
+    QVERIFY(world.records->yields()[0].stop <= Millis{1'000});
+    const auto history = world.records->history(10).value();
+    QCOMPARE(history.size(), size_t(1));
+    QCOMPARE(history[0].why.code, std::string("rule.owner_active"));  // Here it may be said.
+    QCOMPARE(
+        rpc::error_of(world.failure(RuledWorld::Opening(world.open_request({shard}).send()))).code,
+        ErrorCode::kUnavailable);
+
+    world.sense([](Readings& now) { now.idle = Millis{600'000}; });
+    world.wait_ready();
+    rpc::Stage::Client again = world.open({shard});
+    (void)world.step(again).wait(io_.waitScope);
+    world.stop();
+  }
+
+  void what_is_not_known_forbids() {
+    RuledWorld world(io_);
+    world.sensors.now = Readings{};
+    world.start();
+    world.wait_state(State::PAUSED);
+    QVERIFY(has(world.overall_code(), "unknown"));
+    capnp::MallocMessageBuilder message;
+    auto snapshot = message.initRoot<rpc::Snapshot>();
+    world.agent->write_snapshot(snapshot);
+    QVERIFY(!snapshot.getIdleSupported());
+    QCOMPARE(snapshot.getDevices()[0].getWorkerPid(), 0u);  // Never started.
+    // The remedy for a machine without anybody: mode always.
+    QVERIFY(world.agent->set_mode(Resource::kCpu, Mode::kAlways, Millis{0}).ok());
+    world.wait_ready();
+    world.stop();
+  }
+
+  void a_worker_that_does_not_go_is_ended_at_the_bound() {
+    RuledWorld world(io_, "stubborn");
+    world.chosen = {{"yield.stop_ms", int64_t{100}}};
+    world.start();
+    world.wait_ready();
+    world.sense([](Readings& now) { now.idle = Millis{0}; });
+    world.wait_for_agent(
+        [](rpc::Snapshot::Reader snapshot) { return snapshot.getYield().getCount() == 1; });
+    const YieldTime time = world.records->yields().at(0);
+    QVERIFY(time.stop >= Millis{100});
+    QVERIFY(time.free >= time.stop);
+    world.wait_for_agent(
+        [](rpc::Snapshot::Reader snapshot) { return snapshot.getYield().getLate() == 1; });
+    world.stop();
+  }
+
+  void a_pause_ends_by_itself_and_survives_a_restart() {
+    RuledWorld world(io_);
+    world.start();
+    world.wait_ready();
+    QVERIFY(world.agent->set_mode(Resource::kCpu, Mode::kPaused, Millis{900'000}).ok());
+    world.wait_state(State::PAUSED);
+    QCOMPARE(world.overall_code(), std::string("mode.paused_until"));
+    world.stop();
+
+    world.coordinator.reports.clear();
+    world.start();
+    world.wait_state(State::PAUSED);
+    QCOMPARE(world.overall_code(), std::string("mode.paused_until"));
+    world.clock.advance_wall(Millis{899'000});
+    world.agent->judge();
+    QCOMPARE(world.reported_state(), State::PAUSED);
+    world.clock.advance_wall(Millis{2'000});
+    world.agent->judge();
+    world.wait_ready();
+    QVERIFY(!world.state->memory().modes[1]);
+    // One that ended while nothing ran is over at the start.
+    QVERIFY(world.agent->set_mode(Resource::kCpu, Mode::kPaused, Millis{60'000}).ok());
+    world.stop();
+    world.clock.advance_wall(Millis{61'000});
+    world.coordinator.reports.clear();
+    world.start();
+    world.wait_ready();
+    QVERIFY(!world.agent->set_mode(Resource::kCpu, Mode::kPaused, Millis{-1}).ok());
+    QVERIFY(!world.agent->set_mode(Resource::kCpu, Mode::kPaused, Millis{INT64_MAX}).ok());
+    world.stop();
+  }
+
+  void the_start_mode_is_what_was_not_chosen() {
+    RuledWorld world(io_);
+    world.start_mode = Mode::kPaused;
+    world.start();
+    world.wait_state(State::PAUSED);
+    QVERIFY(world.agent->set_mode(Resource::kCpu, Mode::kByRules, Millis{0}).ok());
+    // The network was not chosen yet.
+    QCOMPARE(world.overall_code(), std::string("mode.paused"));
+    QVERIFY(world.agent->set_mode(Resource::kNetwork, Mode::kByRules, Millis{0}).ok());
+    world.wait_ready();
+    world.stop();
+  }
+
+  void a_time_to_leave_by_is_told_and_kept() {
+    RuledWorld world(io_);
+    world.start();
+    world.wait_ready();
+    QVERIFY(!world.agent->set_leave_by(world.clock.now_wall() - Millis{1}).ok());
+    const Millis at = world.clock.now_wall() + Millis{3'600'000};
+    QVERIFY(world.agent->set_leave_by(at).ok());
+    world.coordinator.wait_until(
+        [&] { return world.coordinator.reports.back()[0].available_ms != 0; });
+    const uint64_t left = world.coordinator.reports.back()[0].available_ms;
+    QVERIFY(left > 3'590'000 && left <= 3'600'000);
+    world.clock.advance_wall(Millis{3'600'001});
+    world.agent->judge();
+    world.wait_state(State::PAUSED);
+    QCOMPARE(world.overall_code(), std::string("rule.leave_by"));
+    QVERIFY(world.agent->set_leave_by({}).ok());
+    world.wait_ready();
+    world.stop();
+  }
+
+  void settings_act_at_once() {
+    RuledWorld world(io_);
+    world.sensors.now.idle = Millis{0};
+    world.start();
+    world.wait_state(State::PAUSED);
+    QVERIFY(!world.agent
+                 ->change_settings(
+                     {{"rules.cpu_when_in_use", true}, {"rules.idle_seconds", int64_t{1}}})
+                 .ok());
+    world.agent->judge();
+    QCOMPARE(world.reported_state(), State::PAUSED);  // None of them.
+    QVERIFY(world.agent->change_settings({{"rules.cpu_when_in_use", true}}).ok());
+    world.wait_ready();
+    QVERIFY(world.agent
+                ->change_settings({{"rules.exclusive_programs", std::vector<std::string>{"game"}},
+                                   {"rules.idle_source", std::string("logind")}})
+                .ok());
+    QCOMPARE(world.sensors.wishes.idle_source, std::string("logind"));
+    QCOMPARE(world.sensors.wishes.exclusive_programs, std::vector<std::string>{"game"});
+    world.stop();
+  }
+
+  void a_device_is_switched_off_and_on() {
+    RuledWorld world(io_);
+    world.start();
+    world.wait_ready();
+    QVERIFY(!world.agent->set_device_lent("other", true).ok());
+    QVERIFY(world.agent->set_device_lent("fake", false).ok());
+    world.coordinator.wait_until([&] { return world.coordinator.reports.back().empty(); });
+    world.wait_overall("attention.no_device");
+    QCOMPARE(world.settings->now().list("compute.devices"), std::vector<std::string>{"none"});
+    world.wait_for_agent([](rpc::Snapshot::Reader snapshot) {
+      const auto device = snapshot.getDevices()[0];
+      return !device.getLent() && device.getWorkerPid() == 0;
+    });
+    world.stop();
+    world.start();  // For good.
+    world.wait_overall("attention.no_device");
+    QVERIFY(world.agent->set_device_lent("fake", true).ok());
+    world.wait_ready();
+    world.stop();
+  }
+
+  void consent_is_told_and_held() {
+    RuledWorld world(io_);
+    const Digest shard = world.add_shard(1'000, 1);
+    world.coordinator.offers = {kClass, {"generate", "other", true}};
+    world.start();
+    world.wait_ready();
+    world.coordinator.wait_until([&] { return !world.coordinator.consents.empty(); });
+    QVERIFY(world.coordinator.consents.back().empty());
+    auto request = world.open_request({shard});
+    write_job_class(kClass, request.getLease().initJobClass());
+    rpc::Stage::Client stage = request.send().wait(io_.waitScope).getStage();
+
+    const std::string url = shown_url(world.coordinator.url());
+    QVERIFY(!world.agent->set_consent("shoal://elsewhere:1", kClass, false).ok());
+    QVERIFY(world.agent->set_consent(url, kClass, false).ok());
+    world.coordinator.wait_until([&] { return world.coordinator.consents.back().size() == 1; });
+    QVERIFY(world.coordinator.consents.back()[0] == kClass);
+    QVERIFY(world.failure(RuledWorld::Stepping(world.step(stage))).getType() ==
+            kj::Exception::Type::DISCONNECTED);
+    auto denied = world.open_request({shard});
+    write_job_class(kClass, denied.getLease().initJobClass());
+    const Error error = rpc::error_of(world.failure(RuledWorld::Opening(denied.send())));
+    QCOMPARE(error.code, ErrorCode::kDenied);
+    QVERIFY2(has(error.message, "does not allow"), error.message.c_str());
+
+    // Those that were not judged are denied with the setting.
+    QVERIFY(world.agent->change_settings({{"consent.new_classes", std::string("deny")}}).ok());
+    world.coordinator.wait_until([&] { return world.coordinator.consents.back().size() == 2; });
+    world.stop();
+    world.coordinator.consents.clear();
+    world.start();  // And after a restart.
+    world.coordinator.wait_until([&] { return !world.coordinator.consents.empty(); });
+    QCOMPARE(world.coordinator.consents.back().size(), size_t(2));
+    world.stop();
+  }
+
+  void receipts_come_and_another_key_is_refused() {
+    RuledWorld world(io_);
+    for (int i = 0; i < 40; ++i) world.coordinator.add_receipt(2);  // More than one call's.
+    world.start();
+    world.wait_for_agent([](rpc::Snapshot::Reader snapshot) {
+      return snapshot.getConnections().size() == 1 &&
+             snapshot.getConnections()[0].getReceiptsStored() == 40;
+    });
+    const std::string pin = world.coordinator.url().pin;
+    QCOMPARE(world.records->ever().confirmed_micro, int64_t{80'000'000});
+    world.coordinator.add_receipt(1);
+    world.wait_for_agent([](rpc::Snapshot::Reader snapshot) {
+      return snapshot.getConnections()[0].getReceiptsStored() == 41;
+    });
+    // Somebody else's signature is stored as what it is, and does not count.
+    world.coordinator.add_receipt(100);
+    world.coordinator.receipts.back().signature[0] ^= std::byte{1};
+    world.wait_for_agent([](rpc::Snapshot::Reader snapshot) {
+      return snapshot.getConnections()[0].getReceiptsStored() == 42;
+    });
+    QCOMPARE(world.records->ever().confirmed_micro, int64_t{81'000'000});
+    world.stop();
+
+    world.coordinator.receipt_key = SigningKey::generate();
+    world.start();
+    world.wait_overall("attention.refused");
+    world.stop();
+  }
+
+  void before_a_sleep_everything_stops_and_after_it_comes_back() {
+    RuledWorld world(io_);
+    const Digest shard = world.add_shard(1'000, 1);
+    world.start();
+    world.wait_ready();
+    rpc::Stage::Client stage = world.open({shard});
+    world.sense([](Readings& now) { now.sleeping = true; });
+    world.wait_state(State::PAUSED);
+    world.wait_for_agent([](rpc::Snapshot::Reader snapshot) {
+      return snapshot.getDevices()[0].getWorkerPid() == 0;
+    });
+    while (world.sensors.sleeps_released == 0) world.agent->changed_after(0).wait(io_.waitScope);
+    QCOMPARE(world.sensors.sleeps_released, 1);
+    QVERIFY(world.failure(RuledWorld::Stepping(world.step(stage))).getType() ==
+            kj::Exception::Type::DISCONNECTED);
+    world.clock.advance_wall(Millis{3'600'000});
+    world.sense([](Readings& now) { now.sleeping = false; });
+    world.wait_ready();
+    QCOMPARE(world.sensors.sleeps_released, 1);
+    world.stop();
+  }
+
+  void a_paused_network_takes_no_work_and_fetches_nothing() {
+    RuledWorld world(io_);
+    const Digest shard = world.add_shard(1'000, 1);
+    world.start();
+    world.wait_ready();
+    QVERIFY(world.agent->set_mode(Resource::kNetwork, Mode::kPaused, Millis{0}).ok());
+    world.wait_state(State::PAUSED);
+    QCOMPARE(world.overall_code(), std::string("mode.paused"));
+    auto request = KJ_ASSERT_NONNULL(world.coordinator.host).fetchShardsRequest();
+    auto list = request.initShards(1);
+    list[0].setDigest(rpc::kj_bytes(shard.bytes));
+    list[0].setSealedBytes(1'000);
+    const Error error =
+        rpc::error_of(world.failure(kj::Promise<void>(request.send().ignoreResult())));
+    QCOMPARE(error.code, ErrorCode::kUnavailable);
+    QVERIFY(!world.cache->has(shard));
+    world.stop();
+  }
+
+  void a_list_that_cannot_be_had_is_a_state() {
+    RuledWorld world(io_, "unlisted");
+    world.start();
+    world.coordinator.wait_until([&] { return !world.coordinator.reports.empty(); });
+    QVERIFY(world.coordinator.reports.back().empty());
+    world.wait_overall("device.not_listed");
+    world.stop();
+  }
+
+  void it_measures_when_asked_whatever_the_rules_say() {
+    RuledWorld world(io_);
+    world.sensors.now.idle = Millis{0};
+    world.start();
+    world.wait_state(State::PAUSED);
+    const Measurement measured = world.agent->measure("fake").promise().wait(io_.waitScope);
+    QCOMPARE(measured.benchmark.decode_rows_per_second, 42.0);
+    QCOMPARE(world.reported_state(), State::PAUSED);
+    world.wait_for_agent([](rpc::Snapshot::Reader snapshot) {
+      return snapshot.getDevices()[0].getWorkerPid() == 0;
+    });
+    QVERIFY(rpc::error_of(world.failure(world.agent->measure("other").promise())).code ==
+            ErrorCode::kNotFound);
+    world.stop();
+  }
+
+  void records_that_cannot_be_written_pause_it_until_they_can() {
+    RuledWorld world(io_);
+    world.records_folder = world.dir / "missing";
+    world.start();
+    world.wait_state(State::PAUSED);
+    QCOMPARE(world.overall_code(), std::string("attention.disk_full"));
+    std::filesystem::create_directory(world.records_folder);
+    world.records->flush();
+    world.agent->judge();
+    world.wait_ready();
+    world.stop();
+  }
+
+  void what_was_seen_before_is_waited_for() {
+    RuledWorld world(io_);
+    world.start();
+    world.wait_ready();
+    world.stop();
+    // A card that was here yesterday, and whose driver is late today.
+    QVERIFY(world.state
+                ->change([&](ClientMemory& memory) {
+                  DeviceFacts card{"vulkan:ab", "vulkan:0", "vulkan", "a card"};
+                  memory.devices["vulkan:ab"] = {card, world.clock.now_wall()};
+                })
+                .ok());
+    world.start();
+    world.wait_overall("device.missing");
+    world.wait_for_agent(
+        [](rpc::Snapshot::Reader snapshot) { return snapshot.getDevices().size() == 2; });
+    // The CPU is not lent in its place.
+    world.wait_for_agent([](rpc::Snapshot::Reader snapshot) {
+      for (const auto device : snapshot.getDevices()) {
+        if (device.getLent() !=
+            (std::string("vulkan:ab") == device.getReport().getInfo().getId().cStr()))
+          return false;
+      }
+      return true;
+    });
+    world.stop();
+  }
+};
+
+QTEST_GUILESS_MAIN(AgentRulesTest)
+#include "agent_rules_test.moc"
