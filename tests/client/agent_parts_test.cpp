@@ -1,6 +1,8 @@
 // The small decisions that the agent is made of: settings that change, what the tray shows, pairing
 // codes, rates, the log's ring, what a bug report may say, devices that come and go.
 
+#include <kj/async-io.h>
+
 #include <QtTest>
 #include <filesystem>
 #include <fstream>
@@ -252,6 +254,55 @@ class AgentPartsTest : public QObject {
     QCOMPARE(ids(devices_to_lend({cpu, other}, {card}, {"vulkan:0"})), std::string("vulkan:bb "));
     QCOMPARE(ids(devices_to_lend({cpu}, {card}, {"vulkan:aa", "cuda", "cpu"})),
              std::string("vulkan:aa cpu "));
+  }
+
+  void the_finder_asks_until_it_is_told_and_then_rests() {
+    struct Computer final : DeviceFinder::Needs {
+      kj::Promise<std::vector<DeviceFacts>> list_devices() override {
+        ++lists;
+        if (failures-- > 0) return KJ_EXCEPTION(DISCONNECTED, "it was ended");
+        return std::vector<DeviceFacts>{{"cpu", "cpu", "cpu", "a processor"}};
+      }
+      void devices_found(std::vector<DeviceFacts> devices) override { found = devices.size(); }
+      void devices_not_found() override {}
+      bool device_missing() const override { return missing; }
+      std::string device_nodes() const override {
+        ++looks;
+        return nodes;
+      }
+      void wait_until(kj::AsyncIoContext& io, const std::function<bool()>& done) {
+        while (!done()) io.provider->getTimer().afterDelay(1 * kj::MILLISECONDS).wait(io.waitScope);
+      }
+      int lists = 0, failures = 2;
+      mutable int looks = 0;
+      size_t found = 0;
+      bool missing = false;
+      std::string nodes;
+    } computer;
+    kj::AsyncIoContext io = kj::setupAsyncIo();
+    const ManualClock clock;
+    Random random(1);
+    DeviceFinder::Waits waits;
+    waits.early = waits.later = Millis{1};
+    waits.failed_first = waits.failed_most = Millis{1};
+    DeviceFinder finder(io.provider->getTimer(), clock, random,
+                        static_cast<DeviceFinder::Needs&>(computer), waits);
+    QVERIFY(finder.looking());
+    computer.wait_until(io, [&] { return computer.lists == 1; });
+    QVERIFY(!finder.problem().empty());
+    computer.wait_until(io, [&] { return computer.found == 1; });
+    QVERIFY(finder.problem().empty() && !finder.looking());
+    QCOMPARE(computer.lists, 3);
+    // Nothing is missing and nothing has changed: it looks, and lists nothing.
+    const int looks = computer.looks;
+    computer.wait_until(io, [&] { return computer.looks > looks + 5; });
+    QCOMPARE(computer.lists, 3);
+    computer.nodes = "renderD129";  // A driver came late.
+    computer.wait_until(io, [&] { return computer.lists == 4; });
+    finder.look_now();
+    computer.wait_until(io, [&] { return computer.lists == 5; });
+    computer.missing = true;
+    computer.wait_until(io, [&] { return computer.lists > 8; });
   }
 
   void duty_is_of_the_last_minute() {

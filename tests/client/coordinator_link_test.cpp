@@ -76,10 +76,12 @@ class CoordinatorLinkTest : public QObject {
   Random random_{1};
   SigningKey identity_ = SigningKey::generate();
 
-  std::unique_ptr<CoordinatorLink> link(Owner& owner, const rpc::AttachUrl& url) {
+  std::unique_ptr<CoordinatorLink> link(Owner& owner, const rpc::AttachUrl& url,
+                                        Millis wait = Millis{5}) {
     CoordinatorLink::Waits waits;
-    waits.first = Millis{5};
-    waits.most = Millis{20};
+    waits.first = wait;
+    waits.most = Millis{4 * wait.count};
+    waits.probe_max = 50 * kj::MILLISECONDS;
     return std::make_unique<CoordinatorLink>(io_.provider->getNetwork(), loop_.timer, clock_,
                                              random_, static_cast<CoordinatorLink::Needs&>(owner),
                                              url, waits);
@@ -202,6 +204,71 @@ class CoordinatorLinkTest : public QObject {
     QVERIFY(link->retry_in() > Millis{10'000});
     link->leave("").wait(io_.waitScope);
     QCOMPARE(coordinator.leaves, 0);
+  }
+
+  void says_what_is_denied_and_brings_receipts() {
+    FakeCoordinator coordinator(io_);
+    coordinator.knows_everyone = true;
+    coordinator.offers = {{"generate", "m", false}};
+    coordinator.add_receipt(1);
+    coordinator.listen();
+    Owner owner(coordinator);
+    owner.denied_ = {{"generate", "m", true}};
+    const auto link = this->link(owner, coordinator.url());
+    coordinator.wait_until(
+        [&] { return !coordinator.consents.empty() && owner.receipts_.size() == 1; });
+    QVERIFY(coordinator.consents.back() == owner.denied_);
+    QVERIFY(link->knows_card());
+    QCOMPARE(link->card().offers.size(), size_t(1));
+    QCOMPARE(link->standing().confirmed, 1.0);
+    owner.denied_.clear();
+    link->consent_changed();
+    for (int i = 0; i < 70; ++i) coordinator.add_receipt(1);  // Several calls' worth.
+    coordinator.wait_until(
+        [&] { return coordinator.consents.back().empty() && owner.receipts_.size() == 71; });
+    QVERIFY(receipt_is_genuine(owner.receipts_.back(), *owner.receipt_key_));
+  }
+
+  void another_receipt_key_is_refused() {
+    FakeCoordinator coordinator(io_);
+    coordinator.knows_everyone = true;
+    coordinator.listen();
+    Owner owner(coordinator);
+    owner.receipt_key_ = SigningKey::generate().public_key();
+    const auto link = this->link(owner, coordinator.url());
+    coordinator.wait_until([&] { return link->state() == State::kRefused; });
+    QVERIFY(has(link->reason(), "receipt key"));
+  }
+
+  void after_a_sleep_it_dials_at_once() {
+    FakeCoordinator coordinator(io_);
+    coordinator.knows_everyone = true;
+    coordinator.listen();
+    Owner owner(coordinator);
+    const auto link = this->link(owner, coordinator.url(), /*wait=*/Millis{3'600'000});
+    coordinator.wait_until([&] { return link->state() == State::kConnected; });
+    coordinator.drop_everyone();
+    coordinator.wait_until([&] { return link->state() == State::kWaiting; });
+    coordinator.listen();
+    link->look_now();
+    coordinator.wait_until([&] { return link->state() == State::kConnected; });
+    QVERIFY(link->connected_since().count > 0);
+  }
+
+  void after_a_sleep_a_dead_line_is_found_and_a_good_one_kept() {
+    FakeCoordinator coordinator(io_);
+    coordinator.knows_everyone = true;
+    coordinator.listen();
+    Owner owner(coordinator);
+    const auto link = this->link(owner, coordinator.url());
+    coordinator.wait_until([&] { return link->state() == State::kConnected; });
+    const int pings = coordinator.pings;
+    link->look_now();
+    coordinator.wait_until([&] { return coordinator.pings > pings; });
+    QCOMPARE(coordinator.logins, 1);  // It answered.
+    coordinator.mute = true;
+    link->look_now();
+    coordinator.wait_until([&] { return coordinator.logins == 2; });
   }
 
   void leaving_while_it_waits_ends_at_once() {
