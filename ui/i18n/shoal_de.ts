@@ -5,1638 +5,1723 @@
     <name>Contribute</name>
     <message>
         <source>15 minutes</source>
-        <translation type="unfinished"></translation>
+        <translation>15 Minuten</translation>
     </message>
     <message>
         <source>1 hour</source>
-        <translation type="unfinished"></translation>
+        <translation>1 Stunde</translation>
     </message>
     <message>
         <source>4 hours</source>
-        <translation type="unfinished"></translation>
+        <translation>4 Stunden</translation>
     </message>
     <message>
         <source>Until tomorrow %1</source>
-        <translation type="unfinished"></translation>
+        <translation>Bis morgen %1</translation>
     </message>
     <message>
         <source>Until I resume</source>
-        <translation type="unfinished"></translation>
+        <translation>Bis ich fortsetze</translation>
     </message>
     <message>
         <source>Working</source>
-        <translation type="unfinished"></translation>
+        <translation>Arbeitet</translation>
     </message>
     <message>
         <source>Waiting</source>
-        <translation type="unfinished"></translation>
+        <translation>Wartet</translation>
     </message>
     <message>
         <source>Paused</source>
-        <translation type="unfinished"></translation>
+        <translation>Angehalten</translation>
     </message>
     <message>
         <source>Needs attention</source>
-        <translation type="unfinished"></translation>
+        <translation>Braucht Sie</translation>
     </message>
     <message>
         <source>Offline</source>
-        <translation type="unfinished"></translation>
+        <translation>Nicht verbunden</translation>
     </message>
     <message>
         <source>Graphics cards</source>
-        <translation type="unfinished"></translation>
+        <translation>Grafikkarten</translation>
     </message>
     <message>
         <source>Processor</source>
-        <translation type="unfinished"></translation>
+        <translation>Prozessor</translation>
     </message>
     <message>
         <source>Network</source>
-        <translation type="unfinished"></translation>
+        <translation>Netz</translation>
     </message>
 </context>
 <context>
     <name>Format</name>
     <message>
         <source>%1 s</source>
-        <translation type="unfinished"></translation>
+        <translation>%1 s</translation>
     </message>
     <message>
         <source>%1 min</source>
-        <translation type="unfinished"></translation>
+        <translation>%1 min</translation>
     </message>
     <message>
         <source>%1 h</source>
-        <translation type="unfinished"></translation>
+        <translation>%1 h</translation>
     </message>
     <message>
         <source>%1 h %2 min</source>
-        <translation type="unfinished"></translation>
+        <translation>%1 h %2 min</translation>
     </message>
     <message numerus="yes">
         <source>%n day(s)</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%n Tag</numerusform>
+            <numerusform>%n Tage</numerusform>
         </translation>
     </message>
     <message>
         <source>%1 %2 h</source>
-        <translation type="unfinished"></translation>
+        <translation>%1 %2 h</translation>
     </message>
     <message>
         <source>%1/s</source>
         <comment>a rate</comment>
-        <translation type="unfinished"></translation>
+        <translation>%1/s</translation>
     </message>
     <message>
         <source>%1 billion</source>
-        <translation type="unfinished"></translation>
+        <translation>%1 Mrd.</translation>
     </message>
     <message>
         <source>%1 million</source>
-        <translation type="unfinished"></translation>
+        <translation>%1 Mio.</translation>
     </message>
     <message>
         <source>%1 %</source>
-        <translation type="unfinished"></translation>
+        <translation>%1 %</translation>
     </message>
     <message>
         <source>d MMM yyyy</source>
-        <translation type="unfinished"></translation>
+        <translation>d. MMM yyyy</translation>
     </message>
     <message>
         <source>%1 %2</source>
         <comment>date, time</comment>
-        <translation type="unfinished"></translation>
+        <translation>%1 %2</translation>
     </message>
     <message>
         <source>tomorrow %1</source>
-        <translation type="unfinished"></translation>
+        <translation>morgen %1</translation>
     </message>
     <message>
         <source>yesterday %1</source>
-        <translation type="unfinished"></translation>
+        <translation>gestern %1</translation>
     </message>
     <message>
         <source>%1 %2</source>
         <comment>weekday, time</comment>
-        <translation type="unfinished"></translation>
+        <translation>%1 %2</translation>
     </message>
     <message>
         <source>d MMM</source>
-        <translation type="unfinished"></translation>
+        <translation>d. MMM</translation>
     </message>
     <message>
         <source>just now</source>
-        <translation type="unfinished"></translation>
+        <translation>gerade eben</translation>
     </message>
     <message>
         <source>%1 ago</source>
-        <translation type="unfinished"></translation>
+        <translation>vor %1</translation>
     </message>
 </context>
 <context>
     <name>messages</name>
     <message>
         <source>{0} does not work: {1}</source>
-        <translation type="unfinished"></translation>
+        <translation>{0} funktioniert nicht: {1}</translation>
     </message>
     <message>
         <source>{0} computes other results than it should: it gets no work.</source>
-        <translation type="unfinished"></translation>
+        <translation>{0} errechnet andere Ergebnisse, als es sollte: es bekommt keine Arbeit.</translation>
     </message>
     <message>
-        <source>The disk has no room for Shoal&apos;s records: {0}</source>
-        <translation type="unfinished"></translation>
+        <source>The disk has no room for Shoal's records: {0}</source>
+        <translation>Auf der Platte ist kein Platz für die Aufzeichnungen von Shoal: {0}</translation>
     </message>
     <message>
         <source>No device is switched on for lending.</source>
-        <translation type="unfinished"></translation>
+        <translation>Kein Gerät ist zum Verleihen eingeschaltet.</translation>
     </message>
     <message>
         <source>Switch a device on under Devices.</source>
-        <translation type="unfinished"></translation>
+        <translation>Schalten Sie unter Geräte eines ein.</translation>
     </message>
     <message>
         <source>{0} refuses this computer: {1}</source>
-        <translation type="unfinished"></translation>
+        <translation>{0} weist diesen Rechner ab: {1}</translation>
     </message>
     <message>
         <source>Looking for the devices of this computer.</source>
-        <translation type="unfinished"></translation>
+        <translation>Die Geräte dieses Rechners werden gesucht.</translation>
     </message>
     <message>
         <source>{0} is not there now.</source>
-        <translation type="unfinished"></translation>
+        <translation>{0} ist zurzeit nicht da.</translation>
     </message>
     <message>
         <source>Shoal takes it again by itself as soon as its driver shows it.</source>
-        <translation type="unfinished"></translation>
+        <translation>Shoal nimmt es von selbst wieder, sobald sein Treiber es zeigt.</translation>
     </message>
     <message>
         <source>This device is not lent.</source>
-        <translation type="unfinished"></translation>
+        <translation>Dieses Gerät wird nicht verliehen.</translation>
     </message>
     <message>
         <source>Switch it on under Devices.</source>
-        <translation type="unfinished"></translation>
+        <translation>Schalten Sie es unter Geräte ein.</translation>
     </message>
     <message>
         <source>The devices of this computer cannot be listed: {0}</source>
-        <translation type="unfinished"></translation>
+        <translation>Die Geräte dieses Rechners lassen sich nicht auflisten: {0}</translation>
     </message>
     <message>
         <source>{0} is getting ready.</source>
-        <translation type="unfinished"></translation>
+        <translation>{0} macht sich bereit.</translation>
     </message>
     <message>
         <source>You chose to work always.</source>
-        <translation type="unfinished"></translation>
+        <translation>Sie haben gewählt, immer zu arbeiten.</translation>
     </message>
     <message>
         <source>You paused this until you resume it.</source>
-        <translation type="unfinished"></translation>
+        <translation>Sie haben dies angehalten, bis Sie es fortsetzen.</translation>
     </message>
     <message>
         <source>Choose Resume.</source>
-        <translation type="unfinished"></translation>
+        <translation>Wählen Sie Fortsetzen.</translation>
     </message>
     <message>
         <source>You paused this until {0}.</source>
-        <translation type="unfinished"></translation>
+        <translation>Sie haben dies bis {0} angehalten.</translation>
     </message>
     <message>
         <source>Connecting to {0}.</source>
-        <translation type="unfinished"></translation>
+        <translation>{0} wird verbunden.</translation>
     </message>
     <message>
         <source>This computer has not joined a coordinator yet.</source>
-        <translation type="unfinished"></translation>
+        <translation>Dieser Rechner ist noch keinem Koordinator beigetreten.</translation>
     </message>
     <message>
         <source>Join one under Coordinators with the URL that you were given.</source>
-        <translation type="unfinished"></translation>
+        <translation>Treten Sie unter Koordinatoren mit der URL bei, die Sie bekommen haben.</translation>
     </message>
     <message>
         <source>{0} cannot be reached: {1}</source>
-        <translation type="unfinished"></translation>
+        <translation>{0} ist nicht erreichbar: {1}</translation>
     </message>
     <message>
         <source>Shoal tries again by itself, next in {0}.</source>
-        <translation type="unfinished"></translation>
+        <translation>Shoal versucht es von selbst wieder, das nächste Mal in {0}.</translation>
     </message>
     <message>
         <source>Computing {0} of the time at most, as you chose.</source>
-        <translation type="unfinished"></translation>
+        <translation>Höchstens {0} der Zeit wird gerechnet, wie Sie gewählt haben.</translation>
     </message>
     <message>
-        <source>Nothing tells this device&apos;s temperature, so it cannot be held. Computing {0} of the time at most.</source>
-        <translation type="unfinished"></translation>
+        <source>Nothing tells this device's temperature, so it cannot be held. Computing {0} of the time at most.</source>
+        <translation>Nichts verrät die Temperatur dieses Geräts, darum lässt sie sich nicht halten. Höchstens {0} der Zeit wird gerechnet.</translation>
     </message>
     <message>
-        <source>Nothing tells this device&apos;s power, so it cannot be held. Computing {0} of the time at most.</source>
-        <translation type="unfinished"></translation>
+        <source>Nothing tells this device's power, so it cannot be held. Computing {0} of the time at most.</source>
+        <translation>Nichts verrät die Leistung dieses Geräts, darum lässt sie sich nicht halten. Höchstens {0} der Zeit wird gerechnet.</translation>
     </message>
     <message>
         <source>Slowed to {0} of the time to stay at {1}.</source>
-        <translation type="unfinished"></translation>
+        <translation>Auf {0} der Zeit gebremst, um bei {1} zu bleiben.</translation>
     </message>
     <message>
         <source>Every receipt of {0} is genuine, and together they are the credit that it states.</source>
-        <translation type="unfinished"></translation>
+        <translation>Jede Quittung von {0} ist echt, und zusammen ergeben sie das Guthaben, das dort steht.</translation>
     </message>
     <message>
         <source>What this computer keeps of old receipts of {0} was changed by somebody.</source>
-        <translation type="unfinished"></translation>
+        <translation>Was dieser Rechner von alten Quittungen von {0} aufhebt, wurde von jemandem verändert.</translation>
     </message>
     <message>
         <source>The receipts of {0} are worth {1} credits together, but it states {2}.</source>
-        <translation type="unfinished"></translation>
+        <translation>Die Quittungen von {0} sind zusammen {1} Guthaben wert, dort stehen aber {2}.</translation>
     </message>
     <message>
         <source>The signature of {1} receipts of {0} is false.</source>
-        <translation type="unfinished"></translation>
+        <translation>Die Unterschrift von {1} Quittungen von {0} ist falsch.</translation>
     </message>
     <message>
-        <source>Ask whoever runs the coordinator, unless this computer&apos;s records were changed.</source>
-        <translation type="unfinished"></translation>
+        <source>Ask whoever runs the coordinator, unless this computer's records were changed.</source>
+        <translation>Fragen Sie, wer den Koordinator betreibt, falls nicht die Aufzeichnungen dieses Rechners verändert wurden.</translation>
     </message>
     <message>
         <source>{0} owes you {1} receipts.</source>
-        <translation type="unfinished"></translation>
+        <translation>{0} schuldet Ihnen {1} Quittungen.</translation>
     </message>
     <message>
         <source>Shoal asks for them by itself whenever it is connected.</source>
-        <translation type="unfinished"></translation>
+        <translation>Shoal fragt von selbst danach, wann immer es verbunden ist.</translation>
     </message>
     <message>
         <source>{0} has judged the same work more than once, {1} times.</source>
-        <translation type="unfinished"></translation>
+        <translation>{0} hat dieselbe Arbeit mehr als einmal beurteilt, {1} Mal.</translation>
     </message>
     <message>
         <source>Every receipt of {0} is genuine. What credit it states is not known while it cannot be reached.</source>
-        <translation type="unfinished"></translation>
+        <translation>Jede Quittung von {0} ist echt. Welches Guthaben dort steht, ist unbekannt, solange keine Verbindung besteht.</translation>
     </message>
     <message>
         <source>Your decisions about kinds of work could not be read: {0}</source>
-        <translation type="unfinished"></translation>
+        <translation>Ihre Entscheidungen über Arten von Arbeit konnten nicht gelesen werden: {0}</translation>
     </message>
     <message>
         <source>Please look through them under Coordinators.</source>
-        <translation type="unfinished"></translation>
+        <translation>Bitte sehen Sie sie unter Koordinatoren durch.</translation>
     </message>
     <message>
-        <source>Shoal&apos;s records were damaged. They were set aside as {0}, and new ones have been started.</source>
-        <translation type="unfinished"></translation>
+        <source>Shoal's records were damaged. They were set aside as {0}, and new ones have been started.</source>
+        <translation>Die Aufzeichnungen von Shoal waren beschädigt. Sie wurden als {0} beiseitegelegt, und neue wurden begonnen.</translation>
     </message>
     <message>
-        <source>Shoal&apos;s records cannot be kept: {0}</source>
-        <translation type="unfinished"></translation>
+        <source>Shoal's records cannot be kept: {0}</source>
+        <translation>Die Aufzeichnungen von Shoal können nicht geführt werden: {0}</translation>
     </message>
     <message>
-        <source>Another program is holding Shoal&apos;s records. What happens meanwhile is remembered and written later.</source>
-        <translation type="unfinished"></translation>
+        <source>Another program is holding Shoal's records. What happens meanwhile is remembered and written later.</source>
+        <translation>Ein anderes Programm hält die Aufzeichnungen von Shoal fest. Was indessen geschieht, wird behalten und später geschrieben.</translation>
     </message>
     <message>
-        <source>Shoal&apos;s records were written by a newer version of Shoal, so nothing is added to them.</source>
-        <translation type="unfinished"></translation>
+        <source>Shoal's records were written by a newer version of Shoal, so nothing is added to them.</source>
+        <translation>Die Aufzeichnungen von Shoal stammen von einer neueren Version, darum wird nichts hinzugefügt.</translation>
     </message>
     <message>
         <source>Install the newer version again.</source>
-        <translation type="unfinished"></translation>
+        <translation>Installieren Sie die neuere Version wieder.</translation>
     </message>
     <message>
         <source>This computer runs on battery, and nothing tells how full it is.</source>
-        <translation type="unfinished"></translation>
+        <translation>Dieser Rechner läuft mit Akku, und nichts verrät, wie voll er ist.</translation>
     </message>
     <message>
         <source>Plug it in, or set the lowest charge to 0 under Rules.</source>
-        <translation type="unfinished"></translation>
+        <translation>Schließen Sie ihn ans Netz an, oder setzen Sie unter Regeln die niedrigste Ladung auf 0.</translation>
     </message>
     <message>
         <source>This computer runs on battery, which is at {0}.</source>
-        <translation type="unfinished"></translation>
+        <translation>Dieser Rechner läuft mit Akku, der bei {0} steht.</translation>
     </message>
     <message>
         <source>Work starts when it is above {0}, or when you plug it in.</source>
-        <translation type="unfinished"></translation>
+        <translation>Die Arbeit beginnt über {0}, oder wenn Sie ihn ans Netz anschließen.</translation>
     </message>
     <message>
         <source>Nothing tells whether this computer runs on battery, so it counts as if it did.</source>
-        <translation type="unfinished"></translation>
+        <translation>Nichts verrät, ob dieser Rechner mit Akku läuft, darum gilt es, als täte er es.</translation>
     </message>
     <message>
         <source>If it has no battery, allow work on battery under Rules and set the lowest charge to 0.</source>
-        <translation type="unfinished"></translation>
+        <translation>Hat er keinen Akku, erlauben Sie unter Regeln die Arbeit mit Akku und setzen Sie die niedrigste Ladung auf 0.</translation>
     </message>
     <message>
         <source>You chose other hours for computing. The next begin at {0}.</source>
-        <translation type="unfinished"></translation>
+        <translation>Sie haben andere Zeiten zum Rechnen gewählt. Die nächsten beginnen {0}.</translation>
     </message>
     <message>
-        <source>Change the hours under Rules, or choose &apos;always&apos;.</source>
-        <translation type="unfinished"></translation>
+        <source>Change the hours under Rules, or choose 'always'.</source>
+        <translation>Ändern Sie die Zeiten unter Regeln, oder wählen Sie „immer“.</translation>
     </message>
     <message>
         <source>You chose no hours for computing.</source>
-        <translation type="unfinished"></translation>
+        <translation>Sie haben keine Zeiten zum Rechnen gewählt.</translation>
     </message>
     <message>
         <source>Choose hours under Rules.</source>
-        <translation type="unfinished"></translation>
+        <translation>Wählen Sie Zeiten unter Regeln.</translation>
     </message>
     <message>
         <source>Other programs use {0} of the processor.</source>
-        <translation type="unfinished"></translation>
+        <translation>Andere Programme brauchen {0} des Prozessors.</translation>
     </message>
     <message>
         <source>Work starts when they use less than {0}. The limit is under Rules.</source>
-        <translation type="unfinished"></translation>
+        <translation>Die Arbeit beginnt, wenn sie weniger als {0} brauchen. Die Grenze steht unter Regeln.</translation>
     </message>
     <message>
         <source>Nothing tells how much other programs use the processor.</source>
-        <translation type="unfinished"></translation>
+        <translation>Nichts verrät, wie sehr andere Programme den Prozessor brauchen.</translation>
     </message>
     <message>
         <source>Set the limit for other programs to 100 % under Rules to work without it.</source>
-        <translation type="unfinished"></translation>
+        <translation>Setzen Sie unter Regeln die Grenze für andere Programme auf 100 %, um ohne sie zu arbeiten.</translation>
     </message>
     <message>
         <source>The disk for models has only {0} left.</source>
-        <translation type="unfinished"></translation>
+        <translation>Auf der Platte für Modelle sind nur noch {0} frei.</translation>
     </message>
     <message>
         <source>Work starts when {0} are free. Make room, or lower the limit under Rules.</source>
-        <translation type="unfinished"></translation>
+        <translation>Die Arbeit beginnt, wenn {0} frei sind. Schaffen Sie Platz, oder senken Sie die Grenze unter Regeln.</translation>
     </message>
     <message>
         <source>Nothing tells how much room the disk for models has. You want {0} to stay free.</source>
-        <translation type="unfinished"></translation>
+        <translation>Nichts verrät, wie viel Platz die Platte für Modelle hat. Sie wollen, dass {0} frei bleiben.</translation>
     </message>
     <message>
         <source>Set that limit to its default or to 0 under Rules to work without it.</source>
-        <translation type="unfinished"></translation>
+        <translation>Setzen Sie diese Grenze unter Regeln auf ihre Voreinstellung oder auf 0, um ohne sie zu arbeiten.</translation>
     </message>
     <message>
         <source>Shoal used {0} today, which is all that you allow.</source>
-        <translation type="unfinished"></translation>
+        <translation>Shoal hat heute {0} verbraucht, mehr erlauben Sie nicht.</translation>
     </message>
     <message>
         <source>Work starts after midnight, or when you allow more under Rules.</source>
-        <translation type="unfinished"></translation>
+        <translation>Die Arbeit beginnt nach Mitternacht, oder wenn Sie unter Regeln mehr erlauben.</translation>
     </message>
     <message>
         <source>Shoal used {0} this month, which is all that you allow.</source>
-        <translation type="unfinished"></translation>
+        <translation>Shoal hat diesen Monat {0} verbraucht, mehr erlauben Sie nicht.</translation>
     </message>
     <message>
         <source>Work starts with the next month, or when you allow more under Rules.</source>
-        <translation type="unfinished"></translation>
+        <translation>Die Arbeit beginnt mit dem nächsten Monat, oder wenn Sie unter Regeln mehr erlauben.</translation>
     </message>
     <message>
         <source>A game is being played.</source>
-        <translation type="unfinished"></translation>
+        <translation>Es wird gespielt.</translation>
     </message>
     <message>
         <source>Work starts when the game ends.</source>
-        <translation type="unfinished"></translation>
+        <translation>Die Arbeit beginnt, wenn das Spiel endet.</translation>
     </message>
     <message>
         <source>Other programs use {0} of this graphics card.</source>
-        <translation type="unfinished"></translation>
+        <translation>Andere Programme brauchen {0} dieser Grafikkarte.</translation>
     </message>
     <message>
         <source>Nothing tells how much other programs use this graphics card.</source>
-        <translation type="unfinished"></translation>
+        <translation>Nichts verrät, wie sehr andere Programme diese Grafikkarte brauchen.</translation>
     </message>
     <message>
         <source>Set the limit for other programs to its default or to 100 % under Rules to work without it.</source>
-        <translation type="unfinished"></translation>
+        <translation>Setzen Sie unter Regeln die Grenze für andere Programme auf ihre Voreinstellung oder auf 100 %, um ohne sie zu arbeiten.</translation>
     </message>
     <message>
         <source>{0} keeps the screen on.</source>
-        <translation type="unfinished"></translation>
+        <translation>{0} hält den Bildschirm an.</translation>
     </message>
     <message>
-        <source>Work starts when it lets go. Or switch off &apos;wait while a program keeps the screen on&apos;.</source>
-        <translation type="unfinished"></translation>
+        <source>Work starts when it lets go. Or switch off 'wait while a program keeps the screen on'.</source>
+        <translation>Die Arbeit beginnt, wenn es loslässt. Oder schalten Sie „warten, solange ein Programm den Bildschirm anhält“ aus.</translation>
     </message>
     <message>
         <source>{0} keeps the screen on: {1}</source>
-        <translation type="unfinished"></translation>
+        <translation>{0} hält den Bildschirm an: {1}</translation>
     </message>
     <message>
         <source>Nothing tells whether a program keeps the screen on, such as a film or a call.</source>
-        <translation type="unfinished"></translation>
+        <translation>Nichts verrät, ob ein Programm den Bildschirm anhält, etwa ein Film oder ein Gespräch.</translation>
     </message>
     <message>
-        <source>Switch off &apos;wait while a program keeps the screen on&apos; under Rules to work without it.</source>
-        <translation type="unfinished"></translation>
+        <source>Switch off 'wait while a program keeps the screen on' under Rules to work without it.</source>
+        <translation>Schalten Sie unter Regeln „warten, solange ein Programm den Bildschirm anhält“ aus, um ohne dies zu arbeiten.</translation>
     </message>
     <message>
         <source>You wanted this computer back at {0}.</source>
-        <translation type="unfinished"></translation>
+        <translation>Sie wollten diesen Rechner um {0} zurück.</translation>
     </message>
     <message>
         <source>Choose another time to leave by, or none.</source>
-        <translation type="unfinished"></translation>
+        <translation>Wählen Sie eine andere Zeit oder keine.</translation>
     </message>
     <message>
         <source>Only {0} of memory are free.</source>
-        <translation type="unfinished"></translation>
+        <translation>Nur {0} Arbeitsspeicher sind frei.</translation>
     </message>
     <message>
         <source>Work starts when {0} are free. Close programs, or lower the limit under Rules.</source>
-        <translation type="unfinished"></translation>
+        <translation>Die Arbeit beginnt, wenn {0} frei sind. Schließen Sie Programme, oder senken Sie die Grenze unter Regeln.</translation>
     </message>
     <message>
         <source>Nothing tells how much memory is free. You want {0} to stay free.</source>
-        <translation type="unfinished"></translation>
+        <translation>Nichts verrät, wie viel Arbeitsspeicher frei ist. Sie wollen, dass {0} frei bleiben.</translation>
     </message>
     <message>
         <source>The network is metered: what it carries may cost you money.</source>
-        <translation type="unfinished"></translation>
+        <translation>Das Netz wird nach Menge abgerechnet: was darüber läuft, kann Sie Geld kosten.</translation>
     </message>
     <message>
         <source>Use another network, or allow metered ones under Rules.</source>
-        <translation type="unfinished"></translation>
+        <translation>Benutzen Sie ein anderes Netz, oder erlauben Sie solche unter Regeln.</translation>
     </message>
     <message>
         <source>You chose other hours for the network. The next begin at {0}.</source>
-        <translation type="unfinished"></translation>
+        <translation>Sie haben andere Zeiten für das Netz gewählt. Die nächsten beginnen {0}.</translation>
     </message>
     <message>
         <source>You chose no hours for the network.</source>
-        <translation type="unfinished"></translation>
+        <translation>Sie haben keine Zeiten für das Netz gewählt.</translation>
     </message>
     <message>
         <source>This computer is not connected to a network.</source>
-        <translation type="unfinished"></translation>
+        <translation>Dieser Rechner ist mit keinem Netz verbunden.</translation>
     </message>
     <message>
         <source>Connect it. Shoal goes on by itself.</source>
-        <translation type="unfinished"></translation>
+        <translation>Verbinden Sie ihn. Shoal geht von selbst weiter.</translation>
     </message>
     <message>
         <source>This computer runs on battery.</source>
-        <translation type="unfinished"></translation>
+        <translation>Dieser Rechner läuft mit Akku.</translation>
     </message>
     <message>
         <source>Plug it in, or allow work on battery under Rules.</source>
-        <translation type="unfinished"></translation>
+        <translation>Schließen Sie ihn ans Netz an, oder erlauben Sie unter Regeln die Arbeit mit Akku.</translation>
     </message>
     <message>
         <source>You used this computer {0} ago.</source>
-        <translation type="unfinished"></translation>
+        <translation>Sie haben diesen Rechner vor {0} benutzt.</translation>
     </message>
     <message>
         <source>Work starts after {0} without input. Or allow work while the computer is in use.</source>
-        <translation type="unfinished"></translation>
+        <translation>Die Arbeit beginnt nach {0} ohne Eingabe. Oder erlauben Sie Arbeit, während der Rechner benutzt wird.</translation>
     </message>
     <message>
-        <source>&apos;{0}&apos;, which should tell whether somebody uses this computer, does not answer. So it counts as in use.</source>
-        <translation type="unfinished"></translation>
+        <source>'{0}', which should tell whether somebody uses this computer, does not answer. So it counts as in use.</source>
+        <translation>„{0}“ soll sagen, ob jemand diesen Rechner benutzt, antwortet aber nicht. Darum gilt er als benutzt.</translation>
     </message>
     <message>
-        <source>Choose &apos;auto&apos; or another source under Rules, or choose &apos;always&apos;.</source>
-        <translation type="unfinished"></translation>
+        <source>Choose 'auto' or another source under Rules, or choose 'always'.</source>
+        <translation>Wählen Sie unter Regeln „auto“ oder eine andere Quelle, oder wählen Sie „immer“.</translation>
     </message>
     <message>
         <source>Nothing tells whether somebody uses this computer, so it counts as in use.</source>
-        <translation type="unfinished"></translation>
+        <translation>Nichts verrät, ob jemand diesen Rechner benutzt, darum gilt er als benutzt.</translation>
     </message>
     <message>
-        <source>Choose &apos;always&apos;, or allow work while the computer is in use.</source>
-        <translation type="unfinished"></translation>
+        <source>Choose 'always', or allow work while the computer is in use.</source>
+        <translation>Wählen Sie „immer“, oder erlauben Sie Arbeit, während der Rechner benutzt wird.</translation>
     </message>
     <message>
         <source>This computer is saving power.</source>
-        <translation type="unfinished"></translation>
+        <translation>Dieser Rechner spart Strom.</translation>
     </message>
     <message>
         <source>Choose another power profile, or allow work while saving power under Rules.</source>
-        <translation type="unfinished"></translation>
+        <translation>Wählen Sie ein anderes Energieprofil, oder erlauben Sie unter Regeln Arbeit beim Stromsparen.</translation>
     </message>
     <message>
         <source>Electricity costs {0} a kilowatt-hour now. You allow {1}.</source>
-        <translation type="unfinished"></translation>
+        <translation>Strom kostet jetzt {0} je Kilowattstunde. Sie erlauben {1}.</translation>
     </message>
     <message>
         <source>Work starts when it is cheaper. The prices and the limit are under Rules.</source>
-        <translation type="unfinished"></translation>
+        <translation>Die Arbeit beginnt, wenn er billiger ist. Preise und Grenze stehen unter Regeln.</translation>
     </message>
     <message>
         <source>{0} is running, and you want it to have the computer to itself.</source>
-        <translation type="unfinished"></translation>
+        <translation>{0} läuft, und Sie wollen, dass es den Rechner für sich hat.</translation>
     </message>
     <message>
         <source>Work starts when {0} ends.</source>
-        <translation type="unfinished"></translation>
+        <translation>Die Arbeit beginnt, wenn {0} endet.</translation>
     </message>
     <message>
         <source>Nothing tells whether one of the programs runs that shall have the computer to themselves.</source>
-        <translation type="unfinished"></translation>
+        <translation>Nichts verrät, ob eines der Programme läuft, die den Rechner für sich haben sollen.</translation>
     </message>
     <message>
         <source>Take the programs off the list under Rules to work without it.</source>
-        <translation type="unfinished"></translation>
+        <translation>Nehmen Sie die Programme unter Regeln von der Liste, um ohne dies zu arbeiten.</translation>
     </message>
     <message>
         <source>This computer is about to sleep or to shut down.</source>
-        <translation type="unfinished"></translation>
+        <translation>Dieser Rechner schläft gleich ein oder wird heruntergefahren.</translation>
     </message>
     <message>
         <source>Work goes on when it wakes up.</source>
-        <translation type="unfinished"></translation>
+        <translation>Die Arbeit geht weiter, wenn er aufwacht.</translation>
     </message>
     <message>
         <source>It is too hot: {0}.</source>
-        <translation type="unfinished"></translation>
+        <translation>Es ist zu heiß: {0}.</translation>
     </message>
     <message>
         <source>Work starts at {0}. Let it cool, or raise the limit under Rules.</source>
-        <translation type="unfinished"></translation>
+        <translation>Die Arbeit beginnt bei {0}. Lassen Sie es abkühlen, oder heben Sie die Grenze unter Regeln an.</translation>
     </message>
     <message>
         <source>Nothing tells its temperature. You want it to stay under {0}.</source>
-        <translation type="unfinished"></translation>
+        <translation>Nichts verrät die Temperatur. Sie wollen, dass sie unter {0} bleibt.</translation>
     </message>
     <message>
         <source>Set that limit to its default under Rules to work without it.</source>
-        <translation type="unfinished"></translation>
+        <translation>Setzen Sie diese Grenze unter Regeln auf ihre Voreinstellung, um ohne sie zu arbeiten.</translation>
     </message>
     <message>
         <source>Shoal sent and fetched {0} this month, which is all that you allow.</source>
-        <translation type="unfinished"></translation>
+        <translation>Shoal hat diesen Monat {0} gesendet und geholt, mehr erlauben Sie nicht.</translation>
     </message>
     <message>
         <source>The processor is at {0}.</source>
-        <translation type="unfinished"></translation>
+        <translation>Der Prozessor hat {0}.</translation>
     </message>
     <message>
-        <source>The processor&apos;s energy counter can be read.</source>
-        <translation type="unfinished"></translation>
+        <source>The processor's energy counter can be read.</source>
+        <translation>Der Energiezähler des Prozessors ist lesbar.</translation>
     </message>
     <message>
         <source>{0} are free on the disk that keeps shards.</source>
-        <translation type="unfinished"></translation>
+        <translation>{0} sind auf der Platte frei, die Modellteile aufhebt.</translation>
     </message>
     <message>
         <source>A game has asked for GameMode.</source>
-        <translation type="unfinished"></translation>
+        <translation>Ein Spiel hat um GameMode gebeten.</translation>
     </message>
     <message>
         <source>Graphics cards seen: {0}.</source>
-        <translation type="unfinished"></translation>
+        <translation>Grafikkarten gesehen: {0}.</translation>
     </message>
     <message>
         <source>There is no graphics card.</source>
-        <translation type="unfinished"></translation>
+        <translation>Es gibt keine Grafikkarte.</translation>
     </message>
     <message>
         <source>Graphics cards seen: {0}. The hottest is at {1}.</source>
-        <translation type="unfinished"></translation>
+        <translation>Grafikkarten gesehen: {0}. Die heißeste hat {1}.</translation>
     </message>
     <message>
         <source>Nobody touched this computer for {0}.</source>
-        <translation type="unfinished"></translation>
+        <translation>Niemand hat diesen Rechner seit {0} angefasst.</translation>
     </message>
     <message>
         <source>Nobody touched this computer for {0}, and it is locked.</source>
-        <translation type="unfinished"></translation>
+        <translation>Niemand hat diesen Rechner seit {0} angefasst, und er ist gesperrt.</translation>
     </message>
     <message>
         <source>No program keeps the screen on.</source>
-        <translation type="unfinished"></translation>
+        <translation>Kein Programm hält den Bildschirm an.</translation>
     </message>
     <message>
         <source>Other programs use {0} of the processors.</source>
-        <translation type="unfinished"></translation>
+        <translation>Andere Programme brauchen {0} der Prozessoren.</translation>
     </message>
     <message>
         <source>{0} of memory are free.</source>
-        <translation type="unfinished"></translation>
+        <translation>{0} Arbeitsspeicher sind frei.</translation>
     </message>
     <message>
         <source>Online, and not metered.</source>
-        <translation type="unfinished"></translation>
+        <translation>Verbunden, ohne Abrechnung nach Menge.</translation>
     </message>
     <message>
         <source>Online, and metered.</source>
-        <translation type="unfinished"></translation>
+        <translation>Verbunden, mit Abrechnung nach Menge.</translation>
     </message>
     <message>
         <source>Offline.</source>
-        <translation type="unfinished"></translation>
+        <translation>Nicht verbunden.</translation>
     </message>
     <message>
         <source>Online. Nothing tells whether the network is metered.</source>
-        <translation type="unfinished"></translation>
+        <translation>Verbunden. Nichts verrät, ob nach Menge abgerechnet wird.</translation>
     </message>
     <message>
         <source>On battery. Charge: {0}. Power profile: {1}.</source>
-        <translation type="unfinished"></translation>
+        <translation>Mit Akku. Ladung: {0}. Energieprofil: {1}.</translation>
     </message>
     <message>
         <source>On line power. Battery charge: {0}. Power profile: {1}.</source>
-        <translation type="unfinished"></translation>
+        <translation>Am Netz. Ladung des Akkus: {0}. Energieprofil: {1}.</translation>
     </message>
     <message>
         <source>{0} runs.</source>
-        <translation type="unfinished"></translation>
+        <translation>{0} läuft.</translation>
     </message>
     <message>
         <source>No exclusive program runs.</source>
-        <translation type="unfinished"></translation>
+        <translation>Kein Programm läuft, das den Rechner für sich haben soll.</translation>
     </message>
     <message>
         <source>The computer stays awake.</source>
-        <translation type="unfinished"></translation>
+        <translation>Der Rechner bleibt wach.</translation>
     </message>
     <message>
         <source>The computer is about to sleep or to end.</source>
-        <translation type="unfinished"></translation>
+        <translation>Der Rechner schläft gleich ein oder endet.</translation>
     </message>
     <message>
         <source>Shoal was not running.</source>
-        <translation type="unfinished"></translation>
+        <translation>Shoal lief nicht.</translation>
     </message>
     <message>
         <source>You do not allow work of this kind.</source>
-        <translation type="unfinished"></translation>
+        <translation>Sie erlauben Arbeit dieser Art nicht.</translation>
     </message>
     <message>
         <source>The coordinator took it back.</source>
-        <translation type="unfinished"></translation>
+        <translation>Der Koordinator nahm sie zurück.</translation>
     </message>
     <message>
         <source>The owner needs this device.</source>
-        <translation type="unfinished"></translation>
+        <translation>Der Besitzer braucht dieses Gerät.</translation>
     </message>
     <message>
         <source>No step came for too long.</source>
-        <translation type="unfinished"></translation>
+        <translation>Zu lange kam kein Schritt.</translation>
     </message>
     <message>
         <source>Ready. Work may come at any time.</source>
-        <translation type="unfinished"></translation>
+        <translation>Bereit. Arbeit kann jederzeit kommen.</translation>
     </message>
     <message>
         <source>Working on {0}.</source>
-        <translation type="unfinished"></translation>
+        <translation>Arbeitet an {0}.</translation>
+    </message>
+    <message>
+        <source>The coordinator stopped unexpectedly and does not know what was done.</source>
+        <translation>Der Koordinator hörte unerwartet auf und weiß nicht, was getan wurde.</translation>
+    </message>
+    <message>
+        <source>This computer answered what cannot be right elsewhere in the session.</source>
+        <translation>Dieser Rechner antwortete anderswo in der Sitzung, was nicht stimmen kann.</translation>
+    </message>
+    <message>
+        <source>It answered what cannot be right.</source>
+        <translation>Es antwortete, was nicht stimmen kann.</translation>
+    </message>
+    <message>
+        <source>You allow none of the work that this coordinator has.</source>
+        <translation>Sie erlauben nichts von der Arbeit, die dieser Koordinator hat.</translation>
+    </message>
+    <message>
+        <source>Allow a kind of work under Coordinators.</source>
+        <translation>Erlauben Sie unter Koordinatoren eine Art Arbeit.</translation>
+    </message>
+    <message>
+        <source>It does not stay up here, or its self-test failed.</source>
+        <translation>Es hält sich hier nicht, oder sein Selbsttest schlug fehl.</translation>
+    </message>
+    <message>
+        <source>It ends what it has begun and gets nothing more.</source>
+        <translation>Es beendet, was es begonnen hat, und bekommt nichts mehr.</translation>
+    </message>
+    <message>
+        <source>You want it back in {0}: it gets only work that ends sooner.</source>
+        <translation>Sie wollen es in {0} zurück: es bekommt nur Arbeit, die früher endet.</translation>
+    </message>
+    <message>
+        <source>No part of a model fits into the {0} that are free there.</source>
+        <translation>Kein Teil eines Modells passt in die {0}, die dort frei sind.</translation>
+    </message>
+    <message>
+        <source>This coordinator has published no model yet.</source>
+        <translation>Dieser Koordinator hat noch kein Modell veröffentlicht.</translation>
+    </message>
+    <message>
+        <source>Ready. Nobody asks for work now.</source>
+        <translation>Bereit. Zurzeit fragt niemand nach Arbeit.</translation>
+    </message>
+    <message>
+        <source>Its worker does not run.</source>
+        <translation>Sein Arbeitsprozess läuft nicht.</translation>
+    </message>
+    <message>
+        <source>Its results are not the same bits as those of other devices, which this work needs.</source>
+        <translation>Seine Ergebnisse sind nicht dieselben Bits wie die anderer Geräte, was diese Arbeit braucht.</translation>
+    </message>
+    <message>
+        <source>Ready. Other devices do what is asked for now.</source>
+        <translation>Bereit. Andere Geräte tun, was zurzeit gebraucht wird.</translation>
+    </message>
+    <message>
+        <source>Your rules keep it from working now.</source>
+        <translation>Ihre Regeln lassen es zurzeit nicht arbeiten.</translation>
+    </message>
+    <message>
+        <source>It starts, tests or measures itself.</source>
+        <translation>Es startet, prüft oder misst sich.</translation>
+    </message>
+    <message>
+        <source>This coordinator is about to stop and begins nothing new.</source>
+        <translation>Dieser Koordinator hört gleich auf und beginnt nichts Neues.</translation>
     </message>
 </context>
 <context>
     <name>pages</name>
     <message>
         <source>Overview</source>
-        <translation type="unfinished"></translation>
+        <translation>Übersicht</translation>
     </message>
     <message>
         <source>Statistics</source>
-        <translation type="unfinished"></translation>
+        <translation>Statistik</translation>
     </message>
     <message>
         <source>Work</source>
-        <translation type="unfinished"></translation>
+        <translation>Arbeit</translation>
     </message>
     <message>
         <source>Devices</source>
-        <translation type="unfinished"></translation>
+        <translation>Geräte</translation>
     </message>
     <message>
         <source>Rules</source>
-        <translation type="unfinished"></translation>
+        <translation>Regeln</translation>
     </message>
     <message>
         <source>Coordinators</source>
-        <translation type="unfinished"></translation>
+        <translation>Koordinatoren</translation>
     </message>
     <message>
         <source>Log</source>
-        <translation type="unfinished"></translation>
+        <translation>Protokoll</translation>
     </message>
 </context>
 <context>
     <name>settings</name>
     <message>
         <source>While in use</source>
-        <translation type="unfinished"></translation>
+        <translation>Während der Benutzung</translation>
     </message>
     <message>
         <source>Programs and load</source>
-        <translation type="unfinished"></translation>
+        <translation>Programme und Last</translation>
     </message>
     <message>
         <source>Power and heat</source>
-        <translation type="unfinished"></translation>
+        <translation>Strom und Wärme</translation>
     </message>
     <message>
         <source>Hours</source>
-        <translation type="unfinished"></translation>
+        <translation>Zeiten</translation>
     </message>
     <message>
         <source>Network</source>
-        <translation type="unfinished"></translation>
+        <translation>Netz</translation>
     </message>
     <message>
         <source>Memory and disk</source>
-        <translation type="unfinished"></translation>
+        <translation>Speicher und Platte</translation>
     </message>
     <message>
         <source>Energy and cost</source>
-        <translation type="unfinished"></translation>
+        <translation>Energie und Kosten</translation>
     </message>
     <message>
         <source>Advanced</source>
-        <translation type="unfinished"></translation>
+        <translation>Weiteres</translation>
     </message>
 </context>
 <context>
     <name>shoal::ui::About</name>
     <message>
         <source>Shoal</source>
-        <translation type="unfinished"></translation>
+        <translation>Shoal</translation>
     </message>
     <message>
         <source>Lends this computer to large language models, when you do not need it.</source>
-        <translation type="unfinished"></translation>
+        <translation>Verleiht diesen Rechner an große Sprachmodelle, wenn Sie ihn nicht brauchen.</translation>
     </message>
     <message>
         <source>This window</source>
-        <translation type="unfinished"></translation>
+        <translation>Dieses Fenster</translation>
     </message>
     <message>
         <source>As the desktop</source>
-        <translation type="unfinished"></translation>
+        <translation>Wie die Arbeitsfläche</translation>
     </message>
     <message>
         <source>Light</source>
-        <translation type="unfinished"></translation>
+        <translation>Hell</translation>
     </message>
     <message>
         <source>Dark</source>
-        <translation type="unfinished"></translation>
+        <translation>Dunkel</translation>
     </message>
     <message>
         <source>Colours</source>
-        <translation type="unfinished"></translation>
+        <translation>Farben</translation>
     </message>
     <message>
         <source>Start Shoal when I log in</source>
-        <translation type="unfinished"></translation>
+        <translation>Shoal starten, wenn ich mich anmelde</translation>
     </message>
     <message>
         <source>Tell me by notifications when I am needed</source>
-        <translation type="unfinished"></translation>
+        <translation>Mich benachrichtigen, wenn ich gebraucht werde</translation>
     </message>
     <message>
         <source>&amp;Colours</source>
-        <translation type="unfinished"></translation>
+        <translation>&amp;Farben</translation>
     </message>
     <message>
         <source>Show the first steps again</source>
-        <translation type="unfinished"></translation>
+        <translation>Die ersten Schritte noch einmal zeigen</translation>
     </message>
     <message>
         <source>Quit Shoal</source>
-        <translation type="unfinished"></translation>
+        <translation>Shoal beenden</translation>
     </message>
     <message>
         <source>Licence</source>
-        <translation type="unfinished"></translation>
+        <translation>Lizenz</translation>
     </message>
     <message>
         <source>This program uses Qt Charts and is free software under the GNU General Public License, version 3. It comes without any warranty. The background program and all others of Shoal have a licence of their own, in the file LICENSE.</source>
-        <translation type="unfinished"></translation>
+        <translation>Dieses Programm benutzt Qt Charts und ist freie Software unter der GNU General Public License, Version 3. Es kommt ohne jede Gewährleistung. Das Hintergrundprogramm und alle anderen Programme von Shoal haben eine eigene Lizenz, zu finden in der Datei LICENSE.</translation>
     </message>
     <message>
         <source>Version %1 of this window</source>
-        <translation type="unfinished"></translation>
+        <translation>Version %1 dieses Fensters</translation>
     </message>
     <message>
         <source>Version %1 of the background program, process %2</source>
-        <translation type="unfinished"></translation>
+        <translation>Version %1 des Hintergrundprogramms, Prozess %2</translation>
     </message>
     <message>
         <source>Its records are in %1</source>
-        <translation type="unfinished"></translation>
+        <translation>Seine Aufzeichnungen liegen in %1</translation>
     </message>
     <message>
         <source>The background program does not run.</source>
-        <translation type="unfinished"></translation>
+        <translation>Das Hintergrundprogramm läuft nicht.</translation>
     </message>
 </context>
 <context>
     <name>shoal::ui::Banner</name>
     <message>
         <source>Close this note</source>
-        <translation type="unfinished"></translation>
+        <translation>Hinweis schließen</translation>
+    </message>
+    <message>
+        <source>Note</source>
+        <translation>Hinweis</translation>
+    </message>
+    <message>
+        <source>Warning</source>
+        <translation>Warnung</translation>
+    </message>
+    <message>
+        <source>Problem</source>
+        <translation>Problem</translation>
     </message>
 </context>
 <context>
     <name>shoal::ui::Chart</name>
     <message>
         <source>Table</source>
-        <translation type="unfinished"></translation>
+        <translation>Tabelle</translation>
     </message>
     <message>
         <source>Show the figures of this chart as a table</source>
-        <translation type="unfinished"></translation>
+        <translation>Die Zahlen dieses Diagramms als Tabelle zeigen</translation>
     </message>
     <message>
         <source>%1 as a table</source>
-        <translation type="unfinished"></translation>
+        <translation>%1 als Tabelle</translation>
     </message>
     <message>
         <source>%1
 %2: %3</source>
-        <translation type="unfinished"></translation>
+        <translation>%1
+%2: %3</translation>
     </message>
     <message>
         <source>%1: at most %2, %3</source>
-        <translation type="unfinished"></translation>
+        <translation>%1: höchstens %2, %3</translation>
     </message>
 </context>
 <context>
     <name>shoal::ui::ClientProcess</name>
     <message>
         <source>It does not answer.</source>
-        <translation type="unfinished"></translation>
+        <translation>Es antwortet nicht.</translation>
     </message>
     <message>
         <source>systemd could not start it: %1 Its log: journalctl --user -u %2</source>
-        <translation type="unfinished"></translation>
+        <translation>systemd konnte es nicht starten: %1 Sein Protokoll: journalctl --user -u %2</translation>
     </message>
     <message>
         <source>%1 is missing. Install Shoal again.</source>
-        <translation type="unfinished"></translation>
+        <translation>%1 fehlt. Installieren Sie Shoal neu.</translation>
     </message>
     <message>
         <source>%1 could not be started.</source>
-        <translation type="unfinished"></translation>
+        <translation>%1 ließ sich nicht starten.</translation>
     </message>
 </context>
 <context>
     <name>shoal::ui::CoordinatorsPage</name>
     <message>
         <source>Nothing here yet</source>
-        <translation type="unfinished"></translation>
+        <translation>Noch nichts hier</translation>
     </message>
 </context>
 <context>
     <name>shoal::ui::DataTable</name>
     <message>
         <source>&amp;Copy</source>
-        <translation type="unfinished"></translation>
+        <translation>&amp;Kopieren</translation>
     </message>
     <message>
         <source>Select &amp;all</source>
-        <translation type="unfinished"></translation>
+        <translation>&amp;Alles auswählen</translation>
     </message>
     <message>
         <source>&amp;Save as CSV…</source>
-        <translation type="unfinished"></translation>
+        <translation>Als CSV &amp;speichern…</translation>
     </message>
     <message>
         <source>C&amp;olumns</source>
-        <translation type="unfinished"></translation>
+        <translation>S&amp;palten</translation>
     </message>
     <message>
         <source>Filter</source>
-        <translation type="unfinished"></translation>
+        <translation>Filter</translation>
     </message>
     <message>
         <source>Filter of %1</source>
-        <translation type="unfinished"></translation>
+        <translation>Filter für %1</translation>
     </message>
     <message>
         <source>Show only rows that contain this text (Ctrl+F)</source>
-        <translation type="unfinished"></translation>
+        <translation>Nur Zeilen zeigen, die diesen Text enthalten (Strg+F)</translation>
     </message>
     <message>
         <source>Copy</source>
-        <translation type="unfinished"></translation>
+        <translation>Kopieren</translation>
     </message>
     <message>
         <source>Copy the selected rows (Ctrl+C)</source>
-        <translation type="unfinished"></translation>
+        <translation>Die gewählten Zeilen kopieren (Strg+C)</translation>
     </message>
     <message>
         <source>Copy the selected rows of %1</source>
-        <translation type="unfinished"></translation>
+        <translation>Die gewählten Zeilen von %1 kopieren</translation>
     </message>
     <message>
         <source>Save CSV…</source>
-        <translation type="unfinished"></translation>
+        <translation>CSV speichern…</translation>
     </message>
     <message>
         <source>Save the rows shown as a file for spreadsheets</source>
-        <translation type="unfinished"></translation>
+        <translation>Die gezeigten Zeilen als Datei für Tabellenprogramme speichern</translation>
     </message>
     <message>
         <source>Save %1 as CSV</source>
-        <translation type="unfinished"></translation>
+        <translation>%1 als CSV speichern</translation>
     </message>
     <message>
         <source>Columns</source>
-        <translation type="unfinished"></translation>
+        <translation>Spalten</translation>
     </message>
     <message>
         <source>Choose the columns to show</source>
-        <translation type="unfinished"></translation>
+        <translation>Wählen, welche Spalten gezeigt werden</translation>
     </message>
     <message>
         <source>Columns of %1</source>
-        <translation type="unfinished"></translation>
+        <translation>Spalten von %1</translation>
     </message>
     <message>
         <source>Save as CSV</source>
-        <translation type="unfinished"></translation>
+        <translation>Als CSV speichern</translation>
     </message>
     <message>
         <source>Comma-separated values (*.csv)</source>
-        <translation type="unfinished"></translation>
+        <translation>Durch Komma getrennte Werte (*.csv)</translation>
     </message>
     <message>
         <source>%1 cannot be written: %2</source>
-        <translation type="unfinished"></translation>
+        <translation>%1 kann nicht geschrieben werden: %2</translation>
     </message>
     <message>
         <source>No row fits the filter.</source>
-        <translation type="unfinished"></translation>
+        <translation>Keine Zeile passt zum Filter.</translation>
     </message>
 </context>
 <context>
     <name>shoal::ui::DeviceCard</name>
     <message>
         <source>Not lent.</source>
-        <translation type="unfinished"></translation>
+        <translation>Nicht verliehen.</translation>
     </message>
     <message>
         <source>Temperature</source>
-        <translation type="unfinished"></translation>
+        <translation>Temperatur</translation>
     </message>
     <message>
         <source>Power</source>
-        <translation type="unfinished"></translation>
+        <translation>Leistung</translation>
     </message>
     <message>
         <source>Power, estimated</source>
-        <translation type="unfinished"></translation>
+        <translation>Leistung, geschätzt</translation>
     </message>
     <message>
         <source>Busy, last minute</source>
-        <translation type="unfinished"></translation>
+        <translation>Ausgelastet, letzte Minute</translation>
     </message>
     <message>
         <source>Credit today</source>
-        <translation type="unfinished"></translation>
+        <translation>Guthaben heute</translation>
     </message>
 </context>
 <context>
     <name>shoal::ui::DevicesPage</name>
     <message>
         <source>Nothing here yet</source>
-        <translation type="unfinished"></translation>
+        <translation>Noch nichts hier</translation>
     </message>
 </context>
 <context>
     <name>shoal::ui::EmptyState</name>
     <message>
         <source>Shoal does not run</source>
-        <translation type="unfinished"></translation>
+        <translation>Shoal läuft nicht</translation>
     </message>
     <message>
         <source>This window shows what the background program does. It appears here as soon as that program runs.</source>
-        <translation type="unfinished"></translation>
+        <translation>Dieses Fenster zeigt, was das Hintergrundprogramm tut. Es erscheint hier, sobald dieses läuft.</translation>
     </message>
 </context>
 <context>
     <name>shoal::ui::Guide</name>
     <message>
         <source>the text stays on trusted computers; yours sees numbers only</source>
-        <translation type="unfinished"></translation>
+        <translation>Der Text bleibt auf vertrauten Rechnern; Ihrer sieht nur Zahlen</translation>
     </message>
     <message>
         <source>public text: the owners of the computers could read it</source>
-        <translation type="unfinished"></translation>
+        <translation>Öffentlicher Text: die Besitzer der Rechner könnten ihn lesen</translation>
     </message>
     <message>
         <source>Waiting for an answer</source>
-        <translation type="unfinished"></translation>
+        <translation>Wartet auf Antwort</translation>
     </message>
     <message>
         <source>&amp;Not now</source>
-        <translation type="unfinished"></translation>
+        <translation>&amp;Nicht jetzt</translation>
     </message>
     <message>
         <source>Look around first. You can join under Coordinators at any time.</source>
-        <translation type="unfinished"></translation>
+        <translation>Sehen Sie sich erst um. Beitreten können Sie jederzeit unter Koordinatoren.</translation>
     </message>
     <message>
         <source>&amp;Back</source>
-        <translation type="unfinished"></translation>
+        <translation>&amp;Zurück</translation>
     </message>
     <message>
         <source>A coordinator hands out the work. Whoever runs it gave you a URL that begins with shoal:// and holds your invitation. Put it in here.</source>
-        <translation type="unfinished"></translation>
+        <translation>Ein Koordinator verteilt die Arbeit. Wer ihn betreibt, gab Ihnen eine URL, die mit shoal:// beginnt und Ihre Einladung enthält. Tragen Sie sie hier ein.</translation>
     </message>
     <message>
-        <source>The coordinator&apos;s URL</source>
-        <translation type="unfinished"></translation>
+        <source>The coordinator's URL</source>
+        <translation>Die URL des Koordinators</translation>
     </message>
     <message>
-        <source>The URL also holds the coordinator&apos;s key, so nobody can put himself in between. Nothing is sent before you have seen what the coordinator asks.</source>
-        <translation type="unfinished"></translation>
+        <source>The URL also holds the coordinator's key, so nobody can put himself in between. Nothing is sent before you have seen what the coordinator asks.</source>
+        <translation>Die URL enthält auch den Schlüssel des Koordinators, so dass sich niemand dazwischenschieben kann. Nichts wird gesendet, bevor Sie gesehen haben, was der Koordinator verlangt.</translation>
     </message>
     <message>
         <source>Shoal now checks that each device computes the very same bits as all others, and how fast it is. This takes less than a minute for each.</source>
-        <translation type="unfinished"></translation>
+        <translation>Shoal prüft nun, ob jedes Gerät genau dieselben Bits errechnet wie alle anderen, und wie schnell es ist. Das dauert je Gerät weniger als eine Minute.</translation>
     </message>
     <message>
         <source>Progress of the measurement</source>
-        <translation type="unfinished"></translation>
+        <translation>Fortschritt der Messung</translation>
     </message>
     <message>
         <source>Which devices do you lend? Shoal stops at once when you come back, so that you never wait for your own computer.</source>
-        <translation type="unfinished"></translation>
+        <translation>Welche Geräte verleihen Sie? Shoal hört sofort auf, wenn Sie zurückkommen, damit Sie nie auf Ihren eigenen Rechner warten.</translation>
     </message>
     <message>
         <source>Start Shoal when I log in</source>
-        <translation type="unfinished"></translation>
+        <translation>Shoal starten, wenn ich mich anmelde</translation>
     </message>
     <message>
         <source>Step %1 of 5</source>
-        <translation type="unfinished"></translation>
+        <translation>Schritt %1 von 5</translation>
     </message>
     <message>
         <source>&amp;Later</source>
-        <translation type="unfinished"></translation>
+        <translation>&amp;Später</translation>
     </message>
     <message>
         <source>Join a coordinator</source>
-        <translation type="unfinished"></translation>
+        <translation>Einem Koordinator beitreten</translation>
     </message>
     <message>
         <source>Show what it asks</source>
-        <translation type="unfinished"></translation>
+        <translation>Zeigen, was er verlangt</translation>
     </message>
     <message>
         <source>&amp;Join</source>
-        <translation type="unfinished"></translation>
+        <translation>&amp;Beitreten</translation>
     </message>
     <message>
         <source>Measure this computer</source>
-        <translation type="unfinished"></translation>
+        <translation>Diesen Rechner messen</translation>
     </message>
     <message>
         <source>Next</source>
-        <translation type="unfinished"></translation>
+        <translation>Weiter</translation>
     </message>
     <message>
         <source>Choose devices</source>
-        <translation type="unfinished"></translation>
+        <translation>Geräte wählen</translation>
     </message>
     <message>
         <source>That is all</source>
-        <translation type="unfinished"></translation>
+        <translation>Das ist alles</translation>
     </message>
     <message>
         <source>&amp;Finish</source>
-        <translation type="unfinished"></translation>
+        <translation>&amp;Fertig</translation>
     </message>
     <message>
         <source>Shoal works when your rules allow it: at first while nobody uses this computer. The Overview says at any time whether it works and why. Pause it there, or in the tray.</source>
-        <translation type="unfinished"></translation>
+        <translation>Shoal arbeitet, wenn Ihre Regeln es erlauben: zunächst, solange niemand diesen Rechner benutzt. Die Übersicht sagt jederzeit, ob gearbeitet wird und warum. Anhalten können Sie dort oder am Symbol in der Leiste.</translation>
     </message>
     <message>
         <source>Put in the URL that you were given.</source>
-        <translation type="unfinished"></translation>
+        <translation>Tragen Sie die URL ein, die Sie bekommen haben.</translation>
     </message>
     <message>
         <source>Asking the coordinator…</source>
-        <translation type="unfinished"></translation>
+        <translation>Der Koordinator wird gefragt…</translation>
     </message>
     <message>
         <source>What %1 asks</source>
-        <translation type="unfinished"></translation>
+        <translation>Was %1 verlangt</translation>
     </message>
     <message>
         <source>Allow work on %1</source>
-        <translation type="unfinished"></translation>
+        <translation>Arbeit an %1 erlauben</translation>
     </message>
     <message>
         <source>up to %1 to download; %2 credit for a thousand tokens</source>
-        <translation type="unfinished"></translation>
+        <translation>bis zu %1 herunterzuladen; %2 Guthaben für tausend Token</translation>
     </message>
     <message>
         <source>It has no work now. You can join and judge each kind of work when it comes, under Coordinators.</source>
-        <translation type="unfinished"></translation>
+        <translation>Er hat jetzt keine Arbeit. Sie können beitreten und über jede Art Arbeit entscheiden, wenn sie kommt, unter Koordinatoren.</translation>
     </message>
     <message>
         <source>These kinds of work may come. Leave out what you do not want; you can change it later under Coordinators.</source>
-        <translation type="unfinished"></translation>
+        <translation>Diese Arten Arbeit können kommen. Lassen Sie weg, was Sie nicht wollen; ändern können Sie es später unter Koordinatoren.</translation>
     </message>
     <message>
         <source>Joining…</source>
-        <translation type="unfinished"></translation>
+        <translation>Beitreten…</translation>
     </message>
     <message>
         <source>All devices that you lend are measured.</source>
-        <translation type="unfinished"></translation>
+        <translation>Alle Geräte, die Sie verleihen, sind gemessen.</translation>
     </message>
     <message>
         <source>Measuring %1 (%2 of %3)…</source>
-        <translation type="unfinished"></translation>
+        <translation>%1 wird gemessen (%2 von %3)…</translation>
     </message>
     <message>
         <source>%1 could not be measured: %2</source>
-        <translation type="unfinished"></translation>
+        <translation>%1 konnte nicht gemessen werden: %2</translation>
     </message>
     <message>
         <source>Not measured yet. %1 of memory.</source>
-        <translation type="unfinished"></translation>
+        <translation>Noch nicht gemessen. %1 Speicher.</translation>
     </message>
     <message>
         <source>It computes other bits than the rest, so it gets no work.</source>
-        <translation type="unfinished"></translation>
+        <translation>Es errechnet andere Bits als die übrigen und bekommt darum keine Arbeit.</translation>
     </message>
     <message>
         <source>%1 tokens a second for one block of a model; exact. %2 of memory.</source>
-        <translation type="unfinished"></translation>
+        <translation>%1 Token in der Sekunde für einen Block eines Modells; exakt. %2 Speicher.</translation>
+    </message>
+    <message>
+        <source>Clear the URL</source>
+        <translation>Die URL löschen</translation>
     </message>
 </context>
 <context>
     <name>shoal::ui::LogPage</name>
     <message>
         <source>Nothing here yet</source>
-        <translation type="unfinished"></translation>
+        <translation>Noch nichts hier</translation>
     </message>
 </context>
 <context>
     <name>shoal::ui::Notices</name>
     <message>
         <source>Shoal needs your attention</source>
-        <translation type="unfinished"></translation>
+        <translation>Shoal braucht Sie</translation>
     </message>
     <message>
         <source>Your first credit</source>
-        <translation type="unfinished"></translation>
+        <translation>Ihr erstes Guthaben</translation>
     </message>
     <message>
         <source>Work of this computer was accepted for the first time. Thank you.</source>
-        <translation type="unfinished"></translation>
+        <translation>Zum ersten Mal wurde Arbeit dieses Rechners angenommen. Vielen Dank.</translation>
     </message>
     <message>
         <source>Your pause is over</source>
-        <translation type="unfinished"></translation>
+        <translation>Ihre Pause ist vorbei</translation>
     </message>
     <message>
         <source>Shoal goes by your rules again.</source>
-        <translation type="unfinished"></translation>
+        <translation>Shoal richtet sich wieder nach Ihren Regeln.</translation>
     </message>
     <message>
         <source>Open Shoal</source>
-        <translation type="unfinished"></translation>
+        <translation>Shoal öffnen</translation>
     </message>
 </context>
 <context>
     <name>shoal::ui::OverviewPage</name>
     <message>
         <source>Today</source>
-        <translation type="unfinished"></translation>
+        <translation>Heute</translation>
     </message>
     <message>
         <source>Show devices</source>
-        <translation type="unfinished"></translation>
+        <translation>Geräte zeigen</translation>
     </message>
     <message>
         <source>%1 refuses this computer: %2</source>
-        <translation type="unfinished"></translation>
+        <translation>%1 weist diesen Rechner ab: %2</translation>
     </message>
     <message>
         <source>Show coordinators</source>
-        <translation type="unfinished"></translation>
+        <translation>Koordinatoren zeigen</translation>
     </message>
     <message>
         <source>This computer has not joined a coordinator yet, so no work can come.</source>
-        <translation type="unfinished"></translation>
+        <translation>Dieser Rechner ist noch keinem Koordinator beigetreten, darum kann keine Arbeit kommen.</translation>
     </message>
     <message>
         <source>Join one</source>
-        <translation type="unfinished"></translation>
+        <translation>Einem beitreten</translation>
     </message>
     <message>
         <source>Credit</source>
-        <translation type="unfinished"></translation>
+        <translation>Guthaben</translation>
     </message>
     <message>
         <source>%1 ever</source>
-        <translation type="unfinished"></translation>
+        <translation>%1 insgesamt</translation>
     </message>
     <message>
         <source>Tokens</source>
-        <translation type="unfinished"></translation>
+        <translation>Token</translation>
     </message>
     <message>
         <source>Computing</source>
-        <translation type="unfinished"></translation>
+        <translation>Gerechnet</translation>
     </message>
     <message>
         <source>of %1 allowed</source>
-        <translation type="unfinished"></translation>
+        <translation>von %1 erlaubten</translation>
     </message>
     <message>
         <source>Energy</source>
-        <translation type="unfinished"></translation>
+        <translation>Energie</translation>
     </message>
     <message>
         <source>Cost</source>
-        <translation type="unfinished"></translation>
+        <translation>Kosten</translation>
     </message>
     <message>
         <source>When you come back, this computer is yours within %1; its memory is free within %2. Both are measured each time.</source>
-        <translation type="unfinished"></translation>
+        <translation>Kommen Sie zurück, gehört dieser Rechner binnen %1 Ihnen; sein Speicher ist binnen %2 frei. Beides wird jedes Mal gemessen.</translation>
     </message>
     <message>
         <source>When you came back, this computer was yours after %1 (99 of 100 times within %2), its memory after %3 (%4).</source>
-        <translation type="unfinished"></translation>
+        <translation>Kamen Sie zurück, gehörte dieser Rechner nach %1 Ihnen (99 von 100 Malen binnen %2), sein Speicher nach %3 (%4).</translation>
     </message>
     <message numerus="yes">
         <source>Never later than you allow, %n time(s).</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>Nie später als Sie erlauben, bei %n Mal.</numerusform>
+            <numerusform>Nie später als Sie erlauben, bei %n Malen.</numerusform>
         </translation>
     </message>
     <message>
         <source>Later than you allow: %1 of %2 times.</source>
-        <translation type="unfinished"></translation>
+        <translation>Später als Sie erlauben: %1 von %2 Malen.</translation>
     </message>
     <message>
         <source>%1 ms</source>
-        <translation type="unfinished"></translation>
+        <translation>%1 ms</translation>
     </message>
     <message>
         <source>%1 s</source>
-        <translation type="unfinished"></translation>
+        <translation>%1 s</translation>
     </message>
 </context>
 <context>
     <name>shoal::ui::ResourceCard</name>
     <message>
         <source>By rules</source>
-        <translation type="unfinished"></translation>
+        <translation>Nach Regeln</translation>
     </message>
     <message>
         <source>%1: by rules</source>
-        <translation type="unfinished"></translation>
+        <translation>%1: nach Regeln</translation>
     </message>
     <message>
         <source>Works when your rules allow it</source>
-        <translation type="unfinished"></translation>
+        <translation>Arbeitet, wenn Ihre Regeln es erlauben</translation>
     </message>
     <message>
         <source>Always</source>
-        <translation type="unfinished"></translation>
+        <translation>Immer</translation>
     </message>
     <message>
         <source>%1: always</source>
-        <translation type="unfinished"></translation>
+        <translation>%1: immer</translation>
     </message>
     <message>
         <source>Works even while you use this computer; the limits of temperature, memory and disk still hold</source>
-        <translation type="unfinished"></translation>
+        <translation>Arbeitet auch, während Sie diesen Rechner benutzen; die Grenzen für Temperatur, Speicher und Platte gelten weiter</translation>
     </message>
     <message>
         <source>Paused</source>
-        <translation type="unfinished"></translation>
+        <translation>Angehalten</translation>
     </message>
     <message>
         <source>%1: paused</source>
-        <translation type="unfinished"></translation>
+        <translation>%1: angehalten</translation>
     </message>
     <message>
         <source>Does not work until the time that you choose</source>
-        <translation type="unfinished"></translation>
+        <translation>Arbeitet nicht bis zu der Zeit, die Sie wählen</translation>
     </message>
     <message>
         <source>By rules again in %1</source>
-        <translation type="unfinished"></translation>
+        <translation>Wieder nach Regeln in %1</translation>
     </message>
 </context>
 <context>
     <name>shoal::ui::RulesPage</name>
     <message>
         <source>Nothing here yet</source>
-        <translation type="unfinished"></translation>
+        <translation>Noch nichts hier</translation>
     </message>
 </context>
 <context>
     <name>shoal::ui::SettingEditor</name>
     <message>
         <source>Another one</source>
-        <translation type="unfinished"></translation>
+        <translation>Noch einer</translation>
     </message>
     <message>
         <source>Add to: %1</source>
-        <translation type="unfinished"></translation>
+        <translation>Hinzufügen zu: %1</translation>
     </message>
     <message>
         <source>Add</source>
-        <translation type="unfinished"></translation>
+        <translation>Hinzufügen</translation>
     </message>
     <message>
         <source>Remove</source>
-        <translation type="unfinished"></translation>
+        <translation>Entfernen</translation>
     </message>
     <message>
         <source>Remove from: %1</source>
-        <translation type="unfinished"></translation>
+        <translation>Entfernen aus: %1</translation>
     </message>
     <message>
         <source>Every hour</source>
-        <translation type="unfinished"></translation>
+        <translation>Jede Stunde</translation>
     </message>
     <message>
         <source>%1: every hour</source>
-        <translation type="unfinished"></translation>
+        <translation>%1: jede Stunde</translation>
     </message>
     <message>
         <source>Nights and weekends</source>
-        <translation type="unfinished"></translation>
+        <translation>Nächte und Wochenenden</translation>
     </message>
     <message>
         <source>%1: nights and weekends</source>
-        <translation type="unfinished"></translation>
+        <translation>%1: Nächte und Wochenenden</translation>
     </message>
     <message>
         <source>Clear</source>
-        <translation type="unfinished"></translation>
+        <translation>Leeren</translation>
     </message>
     <message>
         <source>%1: clear</source>
-        <translation type="unfinished"></translation>
+        <translation>%1: leeren</translation>
     </message>
     <message>
         <source>%1 of 168 hours</source>
-        <translation type="unfinished"></translation>
+        <translation>%1 von 168 Stunden</translation>
     </message>
     <message>
         <source>Never: no hour is chosen.</source>
-        <translation type="unfinished"></translation>
+        <translation>Nie: keine Stunde ist gewählt.</translation>
     </message>
     <message>
         <source>These hours cannot be shown as a grid.</source>
-        <translation type="unfinished"></translation>
+        <translation>Diese Zeiten lassen sich nicht als Gitter zeigen.</translation>
     </message>
     <message>
         <source>Some begin or end within a half hour; a change here rounds them.</source>
-        <translation type="unfinished"></translation>
+        <translation>Einige beginnen oder enden innerhalb einer halben Stunde; eine Änderung hier rundet sie.</translation>
     </message>
     <message>
         <source>Reset</source>
-        <translation type="unfinished"></translation>
+        <translation>Zurücksetzen</translation>
     </message>
     <message>
         <source>Back to the default</source>
-        <translation type="unfinished"></translation>
+        <translation>Zurück zur Voreinstellung</translation>
     </message>
     <message>
         <source>%1: back to the default</source>
-        <translation type="unfinished"></translation>
+        <translation>%1: zurück zur Voreinstellung</translation>
     </message>
     <message>
         <source>Acts when Shoal starts again.</source>
-        <translation type="unfinished"></translation>
+        <translation>Wirkt, wenn Shoal neu startet.</translation>
     </message>
 </context>
 <context>
     <name>shoal::ui::Shell</name>
     <message>
         <source>That did not work</source>
-        <translation type="unfinished"></translation>
+        <translation>Das ging nicht</translation>
     </message>
     <message>
         <source>Shoal goes on</source>
-        <translation type="unfinished"></translation>
+        <translation>Shoal läuft weiter</translation>
     </message>
     <message>
         <source>You find it as a small icon in the panel.</source>
-        <translation type="unfinished"></translation>
+        <translation>Sie finden es als kleines Symbol in der Leiste.</translation>
     </message>
     <message>
         <source>This desktop has no place for tray icons now, so Shoal shows this window instead. When you close it, work goes on in the background; start Shoal again to see it. On GNOME, the extension AppIndicator brings the icon back.</source>
-        <translation type="unfinished"></translation>
+        <translation>Diese Arbeitsfläche hat zurzeit keinen Platz für Symbole in der Leiste, darum zeigt Shoal stattdessen dieses Fenster. Schließen Sie es, geht die Arbeit im Hintergrund weiter; starten Sie Shoal wieder, um es zu sehen. Unter GNOME bringt die Erweiterung AppIndicator das Symbol zurück.</translation>
     </message>
     <message>
         <source>Quit Shoal</source>
-        <translation type="unfinished"></translation>
+        <translation>Shoal beenden</translation>
     </message>
     <message>
-        <source>Shall this computer go on lending when Shoal&apos;s window and icon are gone?</source>
-        <translation type="unfinished"></translation>
+        <source>Shall this computer go on lending when Shoal's window and icon are gone?</source>
+        <translation>Soll dieser Rechner weiter verliehen werden, wenn Fenster und Symbol von Shoal fort sind?</translation>
     </message>
     <message>
         <source>&amp;Go on</source>
-        <translation type="unfinished"></translation>
+        <translation>&amp;Weiter verleihen</translation>
     </message>
     <message>
         <source>&amp;Stop lending</source>
-        <translation type="unfinished"></translation>
+        <translation>&amp;Aufhören</translation>
     </message>
     <message>
         <source>&amp;Cancel</source>
-        <translation type="unfinished"></translation>
+        <translation>A&amp;bbrechen</translation>
     </message>
     <message>
         <source>Do not ask again</source>
-        <translation type="unfinished"></translation>
+        <translation>Nicht mehr fragen</translation>
     </message>
 </context>
 <context>
     <name>shoal::ui::StateCard</name>
     <message>
         <source>Contribute</source>
-        <translation type="unfinished"></translation>
+        <translation>Beitragen</translation>
     </message>
     <message>
         <source>Lends this computer, or pauses everything until you resume</source>
-        <translation type="unfinished"></translation>
+        <translation>Verleiht diesen Rechner, oder hält alles an, bis Sie fortsetzen</translation>
     </message>
     <message>
         <source>Switch off to pause everything until you resume</source>
-        <translation type="unfinished"></translation>
+        <translation>Schalten Sie aus, um alles anzuhalten, bis Sie fortsetzen</translation>
     </message>
     <message>
         <source>&amp;Pause for</source>
-        <translation type="unfinished"></translation>
+        <translation>&amp;Anhalten für</translation>
     </message>
     <message>
         <source>&amp;Resume</source>
-        <translation type="unfinished"></translation>
+        <translation>&amp;Fortsetzen</translation>
     </message>
     <message>
         <source>Change this rule</source>
-        <translation type="unfinished"></translation>
+        <translation>Diese Regel ändern</translation>
     </message>
     <message>
         <source>I need this computer at</source>
-        <translation type="unfinished"></translation>
+        <translation>Ich brauche diesen Rechner um</translation>
     </message>
     <message>
         <source>The time at which you need this computer</source>
-        <translation type="unfinished"></translation>
+        <translation>Die Zeit, zu der Sie diesen Rechner brauchen</translation>
     </message>
     <message>
         <source>Set</source>
-        <translation type="unfinished"></translation>
+        <translation>Setzen</translation>
     </message>
     <message>
         <source>Set the time at which you need this computer</source>
-        <translation type="unfinished"></translation>
+        <translation>Die Zeit setzen, zu der Sie diesen Rechner brauchen</translation>
     </message>
     <message>
         <source>Until then only work that ends in time is taken, and then none until you say so</source>
-        <translation type="unfinished"></translation>
+        <translation>Bis dahin wird nur Arbeit angenommen, die rechtzeitig endet, und danach keine, bis Sie es sagen</translation>
     </message>
     <message>
         <source>No longer</source>
-        <translation type="unfinished"></translation>
+        <translation>Nicht mehr</translation>
     </message>
     <message>
         <source>You no longer need this computer at a certain time</source>
-        <translation type="unfinished"></translation>
+        <translation>Sie brauchen diesen Rechner nicht mehr zu einer bestimmten Zeit</translation>
     </message>
     <message>
         <source>You need this computer at %1.</source>
-        <translation type="unfinished"></translation>
+        <translation>Sie brauchen diesen Rechner um %1.</translation>
     </message>
     <message>
         <source>Changes at %1, in %2.</source>
-        <translation type="unfinished"></translation>
+        <translation>Ändert sich um %1, in %2.</translation>
     </message>
 </context>
 <context>
     <name>shoal::ui::StatisticsPage</name>
     <message>
         <source>Nothing here yet</source>
-        <translation type="unfinished"></translation>
+        <translation>Noch nichts hier</translation>
     </message>
 </context>
 <context>
     <name>shoal::ui::Tray</name>
     <message>
         <source>&amp;Contribute</source>
-        <translation type="unfinished"></translation>
+        <translation>&amp;Beitragen</translation>
     </message>
     <message>
         <source>&amp;Pause for</source>
-        <translation type="unfinished"></translation>
+        <translation>&amp;Anhalten für</translation>
     </message>
     <message>
         <source>&amp;Resume</source>
-        <translation type="unfinished"></translation>
+        <translation>&amp;Fortsetzen</translation>
     </message>
     <message>
-        <source>&amp;Start Shoal&apos;s background program</source>
-        <translation type="unfinished"></translation>
+        <source>&amp;Start Shoal's background program</source>
+        <translation>Hintergrundprogramm von Shoal &amp;starten</translation>
     </message>
     <message>
         <source>&amp;Open Shoal</source>
-        <translation type="unfinished"></translation>
+        <translation>Shoal ö&amp;ffnen</translation>
     </message>
     <message>
         <source>&amp;Quit</source>
-        <translation type="unfinished"></translation>
+        <translation>B&amp;eenden</translation>
     </message>
     <message>
         <source>The background program hangs.</source>
-        <translation type="unfinished"></translation>
+        <translation>Das Hintergrundprogramm hängt.</translation>
     </message>
     <message>
         <source>The background program does not run.</source>
-        <translation type="unfinished"></translation>
+        <translation>Das Hintergrundprogramm läuft nicht.</translation>
     </message>
     <message>
         <source>Connecting…</source>
-        <translation type="unfinished"></translation>
+        <translation>Verbinden…</translation>
     </message>
     <message>
         <source>Shoal: %1</source>
-        <translation type="unfinished"></translation>
+        <translation>Shoal: %1</translation>
     </message>
     <message>
         <source>Credit today: %1</source>
-        <translation type="unfinished"></translation>
+        <translation>Guthaben heute: %1</translation>
     </message>
 </context>
 <context>
     <name>shoal::ui::WeekGrid</name>
     <message>
         <source>%1, %2 to %3: on</source>
-        <translation type="unfinished"></translation>
+        <translation>%1, %2 bis %3: an</translation>
     </message>
     <message>
         <source>%1, %2 to %3: off</source>
-        <translation type="unfinished"></translation>
+        <translation>%1, %2 bis %3: aus</translation>
     </message>
     <message>
         <source>Hours of the week</source>
-        <translation type="unfinished"></translation>
+        <translation>Stunden der Woche</translation>
     </message>
     <message>
         <source>Arrow keys move, with Shift they select; the space bar switches what is selected.</source>
-        <translation type="unfinished"></translation>
+        <translation>Pfeiltasten bewegen, mit Umschalt wählen sie aus; die Leertaste schaltet, was ausgewählt ist.</translation>
     </message>
 </context>
 <context>
     <name>shoal::ui::Window</name>
     <message>
         <source>Shoal</source>
-        <translation type="unfinished"></translation>
+        <translation>Shoal</translation>
     </message>
     <message>
         <source>Pages</source>
-        <translation type="unfinished"></translation>
+        <translation>Seiten</translation>
     </message>
     <message>
         <source>About</source>
-        <translation type="unfinished"></translation>
+        <translation>Über Shoal</translation>
     </message>
     <message>
-        <source>Shoal&apos;s background program does not answer. It may be busy; this window goes on by itself when it answers.</source>
-        <translation type="unfinished"></translation>
+        <source>Shoal's background program does not answer. It may be busy; this window goes on by itself when it answers.</source>
+        <translation>Das Hintergrundprogramm von Shoal antwortet nicht. Vielleicht ist es beschäftigt; dieses Fenster geht von selbst weiter, wenn es antwortet.</translation>
     </message>
     <message>
-        <source>Shoal&apos;s background program starts…</source>
-        <translation type="unfinished"></translation>
+        <source>Shoal's background program starts…</source>
+        <translation>Das Hintergrundprogramm von Shoal startet…</translation>
     </message>
     <message>
-        <source>Shoal&apos;s background program did not start: %1</source>
-        <translation type="unfinished"></translation>
+        <source>Shoal's background program did not start: %1</source>
+        <translation>Das Hintergrundprogramm von Shoal startete nicht: %1</translation>
     </message>
     <message>
         <source>Try again</source>
-        <translation type="unfinished"></translation>
+        <translation>Noch einmal</translation>
     </message>
     <message>
-        <source>Shoal&apos;s background program does not run, so nothing is lent.</source>
-        <translation type="unfinished"></translation>
+        <source>Shoal's background program does not run, so nothing is lent.</source>
+        <translation>Das Hintergrundprogramm von Shoal läuft nicht, also wird nichts verliehen.</translation>
     </message>
     <message>
         <source>Start it</source>
-        <translation type="unfinished"></translation>
+        <translation>Starten</translation>
     </message>
 </context>
 <context>
     <name>shoal::ui::WorkPage</name>
     <message>
         <source>Nothing here yet</source>
-        <translation type="unfinished"></translation>
+        <translation>Noch nichts hier</translation>
     </message>
 </context>
 </TS>

@@ -5,9 +5,9 @@
     <name>Format</name>
     <message numerus="yes">
         <source>%n day(s)</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%n day</numerusform>
+            <numerusform>%n days</numerusform>
         </translation>
     </message>
 </context>
@@ -15,9 +15,9 @@
     <name>shoal::ui::OverviewPage</name>
     <message numerus="yes">
         <source>Never later than you allow, %n time(s).</source>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>Never later than you allow, in %n time.</numerusform>
+            <numerusform>Never later than you allow, in %n times.</numerusform>
         </translation>
     </message>
 </context>
