@@ -20,10 +20,10 @@ Bytes smallest_need(const std::vector<OfferedModel>& models) {
   return smallest;
 }
 
-bool denies_all(const Pool::Host& host, const std::vector<OfferedModel>& models) {
+bool denies_all(const Pool& pool, HostId host, const std::vector<OfferedModel>& models) {
   return std::ranges::all_of(models, [&](const OfferedModel& model) {
-    return host.denied.contains({"generate", model.name, false}) &&
-           host.denied.contains({"generate", model.name, true});
+    return pool.denies(host, {"generate", model.name, false}) &&
+           pool.denies(host, {"generate", model.name, true});
   });
 }
 
@@ -90,7 +90,7 @@ void write_standing(Parts& parts, const Pool::Host& host,
       .smallest_need = smallest_need(models),
       .has_sessions = !parts.live.empty(),
   };
-  const bool all_denied = denies_all(host, models);
+  const bool all_denied = denies_all(parts.pool, host.id, models);
   const Millis now = parts.clock.now_wall();
   std::map<std::string, StandingSince> still;
   auto devices = out.initDevices(static_cast<uint>(host.devices.size()));

@@ -174,9 +174,9 @@ class HostSessionServer final : public rpc::HostSession::Server {
     require_current();
     const auto list = context.getParams().getDenied();
     rpc::require_at_most(list.size(), limits::kJobClassesMax, "denied");
-    std::set<JobClass> denied;
-    for (const auto job_class : list) denied.insert(read_job_class(job_class));
-    parts_.pool.set_denied(id_, login_, std::move(denied));
+    std::vector<JobClass> denied;
+    for (const auto job_class : list) denied.push_back(read_job_class(job_class));
+    parts_.pool.set_denied(id_, login_, denied);
     return kj::READY_NOW;
   }
 

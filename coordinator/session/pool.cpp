@@ -8,6 +8,18 @@ namespace {
 
 constexpr double kHopRise = 0.1;
 
+Digest digest_of_class(const JobClass& job_class) {
+  DigestBuilder builder;
+  for (const std::string& text : {job_class.kind, job_class.model}) {
+    ByteWriter size;
+    size.u64(text.size());
+    builder.update(size.view());
+    builder.update(as_bytes(text));
+  }
+  builder.update(as_bytes(job_class.anchored ? "a" : "p"));
+  return builder.finish();
+}
+
 }  // namespace
 
 Bytes usable_memory(Bytes memory) { return Bytes{memory.count / 10 * 9}; }
@@ -70,11 +82,21 @@ void Pool::set_trusted(HostId id, bool trusted) {
   }
 }
 
-void Pool::set_denied(HostId id, uint64_t login, std::set<JobClass> denied) {
-  if (Host* const host = find(id, login)) {
-    host->denied = std::move(denied);
-    note_change();
+void Pool::set_denied(HostId id, uint64_t login, std::span<const JobClass> denied) {
+  if (!is_current(id, login)) return;
+  std::set<Digest> digests;
+  for (const JobClass& job_class : denied) digests.insert(digest_of_class(job_class));
+  if (digests.empty()) {
+    denied_.erase(id);
+  } else {
+    denied_[id] = std::move(digests);
   }
+  note_change();
+}
+
+bool Pool::denies(HostId id, const JobClass& job_class) const {
+  const auto found = denied_.find(id);
+  return found != denied_.end() && found->second.contains(digest_of_class(job_class));
 }
 
 void Pool::note_hop(HostId id, uint64_t login, double seconds) {
@@ -115,7 +137,7 @@ bool Pool::is_taken_back(const DevicePlace& place) const {
 std::vector<Pool::Offer> Pool::offers(kj::TimePoint now, const JobClass& job_class) const {
   std::vector<Offer> offers;
   for (const auto& [id, host] : hosts_) {
-    const bool denied = host->denied.contains(job_class);
+    const bool denied = denies(id, job_class);
     for (const PoolDevice& device : host->devices) {
       if (device.state != DeviceState::kReady || !device.worker_key) continue;
       const Taken taken = host->taken_of(device.row.name_on_host);

@@ -66,7 +66,6 @@ class Pool {
     // By the device's name. Whatever the host reports, or leaves out of a report: what was
     // promised to a stage is promised until the stage ends.
     std::map<std::string, Taken> taken;
-    std::set<JobClass> denied;       // By its owner.
     std::map<Digest, int> readable;  // Shards that it was given, and how often.
     std::set<Digest> given;  // All that this login was ever given: likely to be on its disk.
     kj::ForkedPromise<void> gone;
@@ -106,7 +105,10 @@ class Pool {
   bool is_current(HostId id, uint64_t login) const;
   void report(HostId id, uint64_t login, std::vector<PoolDevice> devices);
   void set_trusted(HostId id, bool trusted);
-  void set_denied(HostId id, uint64_t login, std::set<JobClass> denied);
+  // What the host's owner denies. It holds over logins, until the host says otherwise: so nothing
+  // denied is given to a host that has just come back and has not spoken of it yet.
+  void set_denied(HostId id, uint64_t login, std::span<const JobClass> denied);
+  bool denies(HostId id, const JobClass& job_class) const;
   void note_hop(HostId id, uint64_t login, double seconds);  // A round trip, as measured.
 
   const std::map<HostId, std::unique_ptr<Host>>& hosts() const { return hosts_; }
@@ -136,6 +138,8 @@ class Pool {
   void note_change();
 
   std::map<HostId, std::unique_ptr<Host>> hosts_;
+  // By digest: a host may name a thousand classes of long names, and costs no more than this.
+  std::map<HostId, std::set<Digest>> denied_;
   std::map<HostId, uint64_t> left_in_order_;  // The last login that each host left so.
   uint64_t logins_ = 0;
   std::vector<kj::Own<kj::PromiseFulfiller<void>>> waiting_;

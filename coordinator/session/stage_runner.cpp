@@ -123,7 +123,7 @@ const char* StageRunner::unfit_because() const {
   const Pool::Host* const host = shared_.needs.pool.find(device_->place.host, device_->place.login);
   if (host == nullptr) return "connection lost";
   if (needs_trust() && !host->trusted) return "its host is no longer trusted";
-  if (host->denied.contains(shared_.job_class))
+  if (shared_.needs.pool.denies(device_->place.host, shared_.job_class))
     return "its owner no longer allows this class of work";
   const PoolDevice* const device = shared_.needs.pool.find(device_->place);
   if (device != nullptr && device->state == DeviceState::kPaused)
@@ -482,11 +482,9 @@ void StageRunner::lose(const LossCause& cause, bool refused, bool distrust) {
   SessionNeeds& needs = shared_.needs;
   const std::unique_ptr<Device> lost = std::move(device_);
   const std::pair device(lost->place.host, lost->place.device);
-  const Pool::Host* const host = needs.pool.find(lost->place.host, lost->place.login);
   // An owner may have the device back at any time: that is nobody's failure.
-  const bool in_order =
-      !distrust && (needs.pool.is_taken_back(lost->place) ||
-                    (host != nullptr && host->denied.contains(shared_.job_class)));
+  const bool in_order = !distrust && (needs.pool.is_taken_back(lost->place) ||
+                                      needs.pool.denies(lost->place.host, shared_.job_class));
   if (!in_order) {
     DeviceLoss& loss = shared_.losses[device];
     loss.count += 1;

@@ -555,7 +555,10 @@ void LedgerTest::denied_work_is_not_planned() {
   world.run(second.deny_promise({{"generate", "toy", false}}));
   QVERIFY(has(world.refusal_of({.stages_min = 1}),
               "the owners of all 2 devices that are ready do not allow this class of work"));
-  // Another class is another matter, and so is another login until it says.
+  // What was said holds when the host comes back, before it says it again.
+  second.connect();
+  QVERIFY(has(world.refusal_of({.stages_min = 1}), "do not allow this class of work"));
+  // Another class is another matter.
   QVERIFY(has(world.refusal_of({.stages_min = 1, .anchored = true}), "trusted host"));
   world.run(first.deny_promise({{"generate", "other", false}, {"merge", "toy", false}}));
   QCOMPARE(world.generate({.stages_min = 1}).hosts, std::vector<std::string>{"h0"});
