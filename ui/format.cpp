@@ -91,6 +91,8 @@ QString format_count(double count) {
 QString format_credit(double credit) {
   if (std::isnan(credit)) return kUnknown;
   if (std::abs(credit) >= 1e6) return format_count(credit);
+  // The first credits of a small device are small.
+  if (credit != 0 && std::abs(credit) < 0.0995) return QLocale().toString(credit, 'g', 2);
   return three_digits(credit);
 }
 

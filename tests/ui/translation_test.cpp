@@ -153,6 +153,8 @@ class TranslationTest : public QObject {
       QCOMPARE(ui::format_bytes(999), QString("999\u00a0B"));
       QCOMPARE(ui::format_credit(1234.4), QString("1,234"));
       QCOMPARE(ui::format_credit(0.04), QString("0.04"));
+      QCOMPARE(ui::format_credit(0.00123), QString("0.0012"));
+      QCOMPARE(ui::format_credit(0), QString("0"));
       QCOMPARE(ui::format_money(0.18, "EUR"), QString("€0.18"));
       QCOMPARE(ui::format_energy(0.6104), QString("610\u00a0Wh"));
       QCOMPARE(ui::format_watts(std::numeric_limits<double>::quiet_NaN()), QString("–"));

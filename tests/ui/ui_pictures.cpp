@@ -51,6 +51,7 @@ int main(int argc, char** argv) {
       window.open_page(page.key);
       // What a page asks for comes after it is open; charts settle.
       QTest::qWait(1'500);
+      if (QWidget* focus = QApplication::focusWidget()) focus->clearFocus();
       const QString path =
           QString("%1/%2-%3.png").arg(arguments[2], page.key, dark ? "dark" : "light");
       // One byte a channel and the strongest compression: the pictures live in the repository.

@@ -330,6 +330,8 @@ void DeviceCard::show_device(rpc::Snapshot::Device::Reader device) {
   QString why = device.getLent() ? sentence(verdict.getWhy()) : tr("Not lent.");
   if (why.isEmpty()) why = activity_word(activity_);
   why_->setText(why);
+  // What is not lent has no state of its own.
+  state_icon_.setVisible(device.getLent());
   temperature_->set(tr("Temperature"), format_temperature(device.getTemperatureC()));
   watts_->set(device.getWattsMeasured() ? tr("Power") : tr("Power, estimated"),
               format_watts(device.getWatts()));
