@@ -821,6 +821,204 @@
         <source>Advanced</source>
         <translation>Weiteres</translation>
     </message>
+    <message>
+        <source>Attach URLs to join at start, beside those that `shoal-client attach` stored.</source>
+        <translation>URLs von Koordinatoren, denen beim Start beigetreten wird, neben denen, die `shoal-client attach` gespeichert hat.</translation>
+    </message>
+    <message>
+        <source>Where shards are kept. Empty: "shards" in this user's cache folder.</source>
+        <translation>Wo Modellteile aufgehoben werden. Leer: „shards“ im Zwischenspeicher-Ordner dieses Benutzers.</translation>
+    </message>
+    <message>
+        <source>The most that shards may take on disk. The least recently used go first.</source>
+        <translation>Wie viel Modellteile auf der Platte höchstens einnehmen. Die am längsten unbenutzten gehen zuerst.</translation>
+    </message>
+    <message>
+        <source>What must stay free on that disk, whatever the limit above says.</source>
+        <translation>Was auf dieser Platte frei bleiben muss, was auch die Grenze oben sagt.</translation>
+    </message>
+    <message>
+        <source>Which devices to lend: ids, selectors such as "vulkan:0", or planes such as "cpu" and
+"vulkan". Empty: every real GPU, or the CPU when there is none.</source>
+        <translation>Welche Geräte verliehen werden: Kennungen, Wähler wie „vulkan:0“, oder Ebenen wie „cpu“ und
+„vulkan“. Leer: jede echte Grafikkarte, oder der Prozessor, wenn es keine gibt.</translation>
+    </message>
+    <message>
+        <source>Threads for computing on the CPU. 0: as many as it has.</source>
+        <translation>Threads zum Rechnen auf dem Prozessor. 0: so viele, wie er hat.</translation>
+    </message>
+    <message>
+        <source>The worker's program. Empty: shoal-worker beside this program.</source>
+        <translation>Das Programm des Arbeitsprozesses. Leer: shoal-worker neben diesem Programm.</translation>
+    </message>
+    <message>
+        <source>The program that watches the computer. Empty: shoal-sensors beside this program.</source>
+        <translation>Das Programm, das den Rechner beobachtet. Leer: shoal-sensors neben diesem Programm.</translation>
+    </message>
+    <message>
+        <source>The most memory that one worker may allocate on the host. 0: no limit.</source>
+        <translation>Wie viel Speicher ein Arbeitsprozess auf dem Rechner höchstens belegt. 0: keine Grenze.</translation>
+    </message>
+    <message>
+        <source>A worker that gives no sign of life for this long is ended and started anew.</source>
+        <translation>Ein Arbeitsprozess, der so lange kein Lebenszeichen gibt, wird beendet und neu gestartet.</translation>
+    </message>
+    <message>
+        <source>Work on GPUs while somebody uses this computer.</source>
+        <translation>Auf Grafikkarten arbeiten, während jemand diesen Rechner benutzt.</translation>
+    </message>
+    <message>
+        <source>Work on the CPU while somebody uses this computer.</source>
+        <translation>Auf dem Prozessor arbeiten, während jemand diesen Rechner benutzt.</translation>
+    </message>
+    <message>
+        <source>After so long without keyboard, mouse or touch the computer counts as not in use.</source>
+        <translation>Nach so langer Zeit ohne Tastatur, Maus oder Berührung gilt der Rechner als nicht benutzt.</translation>
+    </message>
+    <message>
+        <source>Who tells how long nobody touched the computer. "auto" takes the first that works.</source>
+        <translation>Wer sagt, wie lange niemand den Rechner angefasst hat. „auto“ nimmt die erste Quelle, die geht.</translation>
+    </message>
+    <message>
+        <source>Wait while a program keeps the screen on: a film, a call.</source>
+        <translation>Warten, solange ein Programm den Bildschirm anhält: ein Film, ein Gespräch.</translation>
+    </message>
+    <message>
+        <source>Work on battery.</source>
+        <translation>Mit Akku arbeiten.</translation>
+    </message>
+    <message>
+        <source>Where work on battery is allowed: only above this charge.</source>
+        <translation>Wo Arbeit mit Akku erlaubt ist: nur über dieser Ladung.</translation>
+    </message>
+    <message>
+        <source>Work while the power-saver profile is on.</source>
+        <translation>Arbeiten, während das Stromsparprofil an ist.</translation>
+    </message>
+    <message>
+        <source>Programs that have the computer to themselves: full names of executables, such as
+"blender" or "/opt/game/bin/game". While one runs, nothing is computed.</source>
+        <translation>Programme, die den Rechner für sich haben: volle Namen ausführbarer Dateien, etwa
+„blender“ oder „/opt/game/bin/game“. Solange eines läuft, wird nicht gerechnet.</translation>
+    </message>
+    <message>
+        <source>The same for GPUs alone: the CPU goes on.</source>
+        <translation>Dasselbe nur für Grafikkarten: der Prozessor rechnet weiter.</translation>
+    </message>
+    <message>
+        <source>Wait while a game has asked for GameMode.</source>
+        <translation>Warten, solange ein Spiel um GameMode gebeten hat.</translation>
+    </message>
+    <message>
+        <source>Wait while other programs use more than this percentage of all processors. 100: never.</source>
+        <translation>Warten, solange andere Programme mehr als diesen Anteil aller Prozessoren brauchen. 100: nie.</translation>
+    </message>
+    <message>
+        <source>Wait while other programs use more than this percentage of the GPU. 100: never.</source>
+        <translation>Warten, solange andere Programme mehr als diesen Anteil der Grafikkarte brauchen. 100: nie.</translation>
+    </message>
+    <message>
+        <source>Stop a GPU at this temperature in degrees Celsius; it goes on 10 degrees below.</source>
+        <translation>Eine Grafikkarte bei dieser Temperatur in Grad Celsius anhalten; 10 Grad darunter geht es weiter.</translation>
+    </message>
+    <message>
+        <source>The same for the CPU.</source>
+        <translation>Dasselbe für den Prozessor.</translation>
+    </message>
+    <message>
+        <source>When to compute, as "mon 08:00-17:00" or "mon-fri 22:00-06:00". Empty: at any time.</source>
+        <translation>Wann gerechnet wird, wie „mon 08:00-17:00“ oder „mon-fri 22:00-06:00“. Leer: jederzeit.</translation>
+    </message>
+    <message>
+        <source>When to use the network, likewise. Outside, no work is taken and nothing is fetched.</source>
+        <translation>Wann das Netz benutzt wird, ebenso. Außerhalb wird keine Arbeit angenommen und nichts geholt.</translation>
+    </message>
+    <message>
+        <source>Use the network while it is metered.</source>
+        <translation>Das Netz benutzen, während nach Menge abgerechnet wird.</translation>
+    </message>
+    <message>
+        <source>Fetch no faster than this. 0: no limit.</source>
+        <translation>Nicht schneller holen als so. 0: keine Grenze.</translation>
+    </message>
+    <message>
+        <source>Send no faster than this. 0: no limit.</source>
+        <translation>Nicht schneller senden als so. 0: keine Grenze.</translation>
+    </message>
+    <message>
+        <source>Fetch and send no more than this in a calendar month. 0: no limit.</source>
+        <translation>In einem Kalendermonat nicht mehr holen und senden. 0: keine Grenze.</translation>
+    </message>
+    <message>
+        <source>Wait while less memory than this is free.</source>
+        <translation>Warten, solange weniger Arbeitsspeicher frei ist.</translation>
+    </message>
+    <message>
+        <source>What is left of a GPU's memory for the display and other programs.</source>
+        <translation>Was vom Speicher einer Grafikkarte für den Bildschirm und andere Programme bleibt.</translation>
+    </message>
+    <message>
+        <source>When the owner comes back, nothing computes after so long: what still does is ended.</source>
+        <translation>Kommt der Besitzer zurück, rechnet nach so langer Zeit nichts mehr: was es noch tut, wird beendet.</translation>
+    </message>
+    <message>
+        <source>And the devices' memory is free after so long.</source>
+        <translation>Und der Speicher der Geräte ist nach so langer Zeit frei.</translation>
+    </message>
+    <message>
+        <source>Compute only as much as keeps each device at this temperature in degrees Celsius. 0: off.</source>
+        <translation>Nur so viel rechnen, dass jedes Gerät bei dieser Temperatur in Grad Celsius bleibt. 0: aus.</translation>
+    </message>
+    <message>
+        <source>Compute only as much as keeps each device at this power. 0: off.</source>
+        <translation>Nur so viel rechnen, dass jedes Gerät bei dieser Leistung bleibt. 0: aus.</translation>
+    </message>
+    <message>
+        <source>Compute at most this part of the time, pausing between operations.</source>
+        <translation>Höchstens diesen Teil der Zeit rechnen, mit Pausen dazwischen.</translation>
+    </message>
+    <message>
+        <source>What a kilowatt-hour costs.</source>
+        <translation>Was eine Kilowattstunde kostet.</translation>
+    </message>
+    <message>
+        <source>In which currency.</source>
+        <translation>In welcher Währung.</translation>
+    </message>
+    <message>
+        <source>Other prices at some hours, as "mon-sun 22:00-06:00 0.21". The first that fits counts.</source>
+        <translation>Andere Preise zu manchen Zeiten, wie „mon-sun 22:00-06:00 0.21“. Der erste passende zählt.</translation>
+    </message>
+    <message>
+        <source>Wait while a kilowatt-hour costs more than this. 0: never.</source>
+        <translation>Warten, solange eine Kilowattstunde mehr kostet. 0: nie.</translation>
+    </message>
+    <message>
+        <source>Use no more energy than this in a day. 0: no limit.</source>
+        <translation>An einem Tag nicht mehr Energie verbrauchen. 0: keine Grenze.</translation>
+    </message>
+    <message>
+        <source>Nor than this in a calendar month. 0: no limit.</source>
+        <translation>Noch mehr als dies in einem Kalendermonat. 0: keine Grenze.</translation>
+    </message>
+    <message>
+        <source>What the CPU draws while it computes, where no counter can be read.</source>
+        <translation>Was der Prozessor beim Rechnen verbraucht, wo kein Zähler lesbar ist.</translation>
+    </message>
+    <message>
+        <source>The same for a GPU.</source>
+        <translation>Dasselbe für eine Grafikkarte.</translation>
+    </message>
+    <message>
+        <source>Whether work of a class that you have not judged yet is taken.</source>
+        <translation>Ob Arbeit einer Art angenommen wird, über die Sie noch nicht entschieden haben.</translation>
+    </message>
+    <message>
+        <source>Where user interfaces of other machines may connect after pairing, as "0.0.0.0:7411".
+Empty: nowhere.</source>
+        <translation>Wo Fenster anderer Rechner sich nach dem Koppeln verbinden dürfen, wie „0.0.0.0:7411“.
+Leer: nirgends.</translation>
+    </message>
 </context>
 <context>
     <name>shoal::ui::About</name>
