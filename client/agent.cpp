@@ -439,8 +439,9 @@ std::vector<JobClass> Agent::denied(const CoordinatorLink& link) {
 Result<void> Agent::receipt_key_shown(const CoordinatorLink& link, const SigningPublicKey& key) {
   Result<void> known = parts_.records.know_coordinator(
       link.url().pin, link.coordinator_name(), key, HostId{static_cast<int64_t>(link.host_id())});
-  if (known.ok() || known.error().code == ErrorCode::kDenied) return known;
-  // A disk that is full is no reason to leave: its receipts come later.
+  const bool readable = parts_.records.problem().empty();
+  if (known.ok() || (readable && known.error().code == ErrorCode::kDenied)) return known;
+  // Records that cannot be used are no reason to leave: its receipts come later.
   log_warning("agent", "coordinator_not_noted", {{"cause", known.error()}});
   return {};
 }

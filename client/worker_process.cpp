@@ -186,6 +186,7 @@ rpc::Task<bool> WorkerProcess::stop(kj::Duration gently) {
     log_warning("worker", "killed", {{"device", facts_.id}, {"pid", pid()}});
     child_->kill();
     // A driver may hold a dying process for a while; the loop goes on meanwhile.
+    exit_observer_ = nullptr;
     exit_observer_ = observe_exit(loop_, *child_);
     kj::Promise<std::string> gone = child_ended();
     (void)co_await kj::mv(gone);

@@ -48,7 +48,7 @@ class AgentRulesTest : public QObject {
     const Digest shard = world.add_shard(1'000, 1);
     world.start();
     world.wait_ready();
-    QCOMPARE(world.overall_code(), std::string("working.idle"));
+    world.wait_overall("working.idle");
     rpc::Stage::Client stage = world.open({shard});
     int64_t pid = 0;
     world.wait_for_agent([&](rpc::Snapshot::Reader snapshot) {
@@ -70,7 +70,7 @@ class AgentRulesTest : public QObject {
       return snapshot.getDevices()[0].getWorkerPid() == 0;
     });
     QVERIFY(kill(static_cast<pid_t>(pid), 0) != 0);  // Gone, and all that it held.
-    QCOMPARE(world.overall_code(), std::string("rule.owner_active"));
+    world.wait_overall("rule.owner_active");
     QCOMPARE(world.records->yields().size(), size_t(1));
     QVERIFY(world.records->yields()[0].stop <= Millis{1'000});
     const auto history = world.records->history(10).value();
@@ -92,7 +92,7 @@ class AgentRulesTest : public QObject {
     world.sensors.now = Readings{};
     world.start();
     world.wait_state(State::PAUSED);
-    QVERIFY(has(world.overall_code(), "unknown"));
+    world.wait_overall("rule.owner_unknown");
     capnp::MallocMessageBuilder message;
     auto snapshot = message.initRoot<rpc::Snapshot>();
     world.agent->write_snapshot(snapshot);
@@ -126,13 +126,13 @@ class AgentRulesTest : public QObject {
     world.wait_ready();
     QVERIFY(world.agent->set_mode(Resource::kCpu, Mode::kPaused, Millis{900'000}).ok());
     world.wait_state(State::PAUSED);
-    QCOMPARE(world.overall_code(), std::string("mode.paused_until"));
+    world.wait_overall("mode.paused_until");
     world.stop();
 
     world.coordinator.reports.clear();
     world.start();
     world.wait_state(State::PAUSED);
-    QCOMPARE(world.overall_code(), std::string("mode.paused_until"));
+    world.wait_overall("mode.paused_until");
     world.clock.advance_wall(Millis{899'000});
     world.agent->judge();
     QCOMPARE(world.reported_state(), State::PAUSED);
@@ -159,7 +159,7 @@ class AgentRulesTest : public QObject {
     world.wait_state(State::PAUSED);
     QVERIFY(world.agent->set_mode(Resource::kCpu, Mode::kByRules, Millis{0}).ok());
     // The network was not chosen yet.
-    QCOMPARE(world.overall_code(), std::string("mode.paused"));
+    world.wait_overall("mode.paused");
     QVERIFY(world.agent->set_mode(Resource::kNetwork, Mode::kByRules, Millis{0}).ok());
     world.wait_ready();
     world.stop();
@@ -179,7 +179,7 @@ class AgentRulesTest : public QObject {
     world.clock.advance_wall(Millis{3'600'001});
     world.agent->judge();
     world.wait_state(State::PAUSED);
-    QCOMPARE(world.overall_code(), std::string("rule.leave_by"));
+    world.wait_overall("rule.leave_by");
     QVERIFY(world.agent->set_leave_by({}).ok());
     world.wait_ready();
     world.stop();
@@ -322,7 +322,7 @@ class AgentRulesTest : public QObject {
     world.wait_ready();
     QVERIFY(world.agent->set_mode(Resource::kNetwork, Mode::kPaused, Millis{0}).ok());
     world.wait_state(State::PAUSED);
-    QCOMPARE(world.overall_code(), std::string("mode.paused"));
+    world.wait_overall("mode.paused");
     auto request = KJ_ASSERT_NONNULL(world.coordinator.host).fetchShardsRequest();
     auto list = request.initShards(1);
     list[0].setDigest(rpc::kj_bytes(shard.bytes));
@@ -364,7 +364,7 @@ class AgentRulesTest : public QObject {
     world.records_folder = world.dir / "missing";
     world.start();
     world.wait_state(State::PAUSED);
-    QCOMPARE(world.overall_code(), std::string("attention.disk_full"));
+    world.wait_overall("attention.disk_full");
     std::filesystem::create_directory(world.records_folder);
     world.records->flush();
     world.agent->judge();

@@ -69,8 +69,11 @@ struct World {
   }
 
   void start() {
-    settings = std::make_unique<LiveSettings>(Settings(settings_table()), dir / "client.toml",
-                                              [](const Settings&) -> Result<void> { return {}; });
+    const bool known = std::filesystem::exists(dir / "client.toml");
+    settings = std::make_unique<LiveSettings>(
+        known ? Settings::load(settings_table(), dir / "client.toml").value()
+              : Settings(settings_table()),
+        dir / "client.toml", [](const Settings&) -> Result<void> { return {}; });
     QVERIFY(settings
                 ->override_with({"coordinators", std::vector<std::string>{rpc::format_attach_url(
                                                      coordinator.url())}})
@@ -180,12 +183,15 @@ struct World {
     return request.send();
   }
 
-  template <class T>
-  kj::Exception failure(kj::Promise<T> promise) {
-    return promise.ignoreResult()
+  kj::Exception failure(kj::Promise<void> promise) {
+    return promise
         .then([]() -> kj::Exception { return KJ_EXCEPTION(FAILED, "it succeeded"); },
               [](kj::Exception&& exception) { return kj::mv(exception); })
         .wait(io.waitScope);
+  }
+  template <class T>
+  kj::Exception failure(kj::Promise<T> promise) {
+    return failure(promise.ignoreResult());
   }
 
   kj::AsyncIoContext& io;

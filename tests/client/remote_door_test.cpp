@@ -27,8 +27,9 @@ class RemoteDoorTest : public QObject {
   };
 
   struct DoorWorld : World {
-    explicit DoorWorld(kj::AsyncIoContext& io, bool listens = true) : World(io) {
-      if (listens) chosen = {{"remote.listen", std::string("127.0.0.1:0")}};
+    explicit DoorWorld(kj::AsyncIoContext& io, bool listens = true)
+        : World(io), address(free_address(io)) {
+      if (listens) chosen = {{"remote.listen", address}};
       start();
       door = kj::heap<RemoteDoor>(*agent, dir / "remote");
       while (listens && door->port() == 0)
@@ -65,6 +66,12 @@ class RemoteDoorTest : public QObject {
       return asked.wait(io.waitScope);
     }
 
+    static std::string free_address(kj::AsyncIoContext& io) {
+      auto address = io.provider->getNetwork().parseAddress("127.0.0.1:0").wait(io.waitScope);
+      return "127.0.0.1:" + std::to_string(address->listen()->getPort());
+    }
+
+    const std::string address;
     kj::Own<RemoteDoor> door;
   };
 
@@ -136,7 +143,7 @@ class RemoteDoorTest : public QObject {
     QVERIFY(world.agent->change_settings({{"remote.listen", std::string()}}).ok());
     QCOMPARE(world.door->port(), uint16_t(0));
     QVERIFY(!world.agent->remote_listens);
-    QVERIFY(world.agent->change_settings({{"remote.listen", std::string("127.0.0.1:0")}}).ok());
+    QVERIFY(world.agent->change_settings({{"remote.listen", world.address}}).ok());
     while (world.door->port() == 0) {
       io_.provider->getTimer().afterDelay(1 * kj::MILLISECONDS).wait(io_.waitScope);
     }
