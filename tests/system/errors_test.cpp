@@ -181,12 +181,12 @@ class ErrorsTest : public QObject {
     QVERIFY(QDir(fleet_->host("h").data + "/cache").removeRecursively());
     QFile settings(folder + "/client.toml");
     QVERIFY(settings.open(QIODevice::WriteOnly | QIODevice::Truncate));
-    settings.write("[cache]\nfree_bytes_min = 1000000000000000\n");  // No disk is so empty.
+    settings.write("[cache]\nbytes_max = 1048576\n");  // The model has more.
     settings.close();
     restart_client("h");
     QCOMPARE(fleet_->wait_ready(1), QString());
     const QString why = generate_error();
-    QVERIFY2(why.contains("free some space"), qPrintable(why) + fleet_->logs());
+    QVERIFY2(why.contains("shard cache is full"), qPrintable(why) + fleet_->logs());
     QVERIFY(settings.remove());
     restart_client("h");
     QCOMPARE(fleet_->wait_ready(1), QString());
