@@ -6,11 +6,12 @@
 namespace shoal::client {
 namespace {
 
-constexpr Millis kMinute{60'000};
+constexpr Millis kSecond{1'000};
+constexpr Millis kGapMax{60'000};  // Between spans of one watch.
 // Longer spans are cut: they come from a file.
 constexpr Millis kSpanMax{int64_t{32} * 86'400'000};
 
-// One set of rules, followed from minute to minute.
+// One set of rules, followed from span to span.
 class Replay {
  public:
   explicit Replay(const Settings& settings)
@@ -19,41 +20,55 @@ class Replay {
   // Forgets what paused last, as after a gap.
   void restart() { forbidden_by_.clear(); }
 
-  // In the minute from `at`, in which `readings` are those of the span with its idle time grown.
-  bool allows(const WatchedSpan& span, const Readings& readings, Millis at, const LocalTime& local,
-              Resource resource) {
-    const Minute minute{span, readings, at, local};
+  // How long the resource could have worked from the span's beginning to `end`. Within a span the
+  // clock alone moves, so a verdict holds until the time that it says itself.
+  Millis allowed(const WatchedSpan& span, Millis end, Resource resource) {
+    Millis sum{0};
+    Readings readings = span.readings;
+    Millis at = span.start;
+    while (at < end) {
+      if (span.readings.idle) readings.idle = *span.readings.idle + (at - span.start);
+      const Judged judged = judge(span, readings, at, resource);
+      const Millis until =
+          judged.until ? std::min(std::max(*judged.until, at + kSecond), end) : end;
+      if (judged.allowed) sum += until - at;
+      at = until;
+    }
+    return sum;
+  }
+
+ private:
+  struct Judged {
+    bool allowed = false;
+    std::optional<Millis> until;  // None: to the span's end.
+  };
+
+  Judged judge(const WatchedSpan& span, const Readings& readings, Millis at, Resource resource) {
+    PolicyInput input{.settings = settings_, .readings = readings};
+    input.spent = span.spent;
+    input.now = at;
+    input.local = local_time(at);
+    input.own_gpu_load = span.own_gpu_load;
+    input.texts = &texts_;
     if (resource != Resource::kGpu || !readings.gpus || readings.gpus->empty()) {
-      return judge(minute, resource, nullptr, static_cast<size_t>(resource));
+      return judge(input, resource, nullptr, static_cast<size_t>(resource));
     }
     // Each GPU has its own past.
-    bool any = false;
+    Judged any;
     for (size_t i = 0; i < readings.gpus->size(); ++i) {
-      any |= judge(minute, resource, &(*readings.gpus)[i], kResourceCount + i);
+      const Judged one = judge(input, resource, &(*readings.gpus)[i], kResourceCount + i);
+      any.allowed |= one.allowed;
+      if (one.until && (!any.until || *one.until < *any.until)) any.until = one.until;
     }
     return any;
   }
 
- private:
-  struct Minute {
-    const WatchedSpan& span;
-    const Readings& readings;
-    Millis at;
-    const LocalTime& local;
-  };
-
-  bool judge(const Minute& minute, Resource resource, const GpuReading* gpu, size_t slot) {
+  Judged judge(PolicyInput& input, Resource resource, const GpuReading* gpu, size_t slot) {
     if (forbidden_by_.size() <= slot) forbidden_by_.resize(slot + 1);
-    PolicyInput input{.settings = settings_, .readings = minute.readings};
-    input.spent = minute.span.spent;
-    input.now = minute.at;
-    input.local = minute.local;
-    input.own_gpu_load = minute.span.own_gpu_load;
-    input.texts = &texts_;
     input.forbidden_by[static_cast<int>(resource)] = forbidden_by_[slot];
     const Verdict verdict = decide(input, resource, gpu);
     forbidden_by_[slot] = verdict.allowed() ? "" : verdict.rule;
-    return verdict.allowed();
+    return {verdict.allowed(), verdict.changes_at};
   }
 
   const Settings& settings_;
@@ -72,23 +87,16 @@ WhatIfTimes what_if(std::span<const WatchedSpan> spans, const Settings& settings
   for (const WatchedSpan& span : spans) {
     if (span.end <= span.start) continue;
     const Millis end = std::min(span.end, span.start + kSpanMax);
-    if (last_end && (span.start < *last_end - kMinute || span.start > *last_end + kMinute)) {
+    if (last_end && (span.start < *last_end - kGapMax || span.start > *last_end + kGapMax)) {
       as_is.restart();
       as_changed.restart();
     }
     last_end = end;
-    Readings readings = span.readings;
-    for (Millis at = span.start; at < end; at += kMinute) {
-      if (span.readings.idle) readings.idle = *span.readings.idle + (at - span.start);
-      const Millis lasts = std::min(kMinute, end - at);
-      const LocalTime local = local_time(at);
-      for (int i = 0; i < kResourceCount; ++i) {
-        const auto resource = static_cast<Resource>(i);
-        WhatIfTime& time = times.resources[i];
-        time.known += lasts;
-        if (as_is.allows(span, readings, at, local, resource)) time.allowed += lasts;
-        if (as_changed.allows(span, readings, at, local, resource)) time.would_be += lasts;
-      }
+    for (int i = 0; i < kResourceCount; ++i) {
+      WhatIfTime& time = times.resources[i];
+      time.known += end - span.start;
+      time.allowed += as_is.allowed(span, end, static_cast<Resource>(i));
+      time.would_be += as_changed.allowed(span, end, static_cast<Resource>(i));
     }
   }
   return times;

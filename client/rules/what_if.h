@@ -27,8 +27,8 @@ struct WhatIfTimes {
 };
 
 // As if every mode had been "by rules", without a time to leave by. `spans` in the order of time;
-// one that ends before it begins, as after the clock was put back, counts nothing. Judged once for
-// each minute. GPUs count as one resource: allowed when one of them was.
+// one that ends before it begins, as after the clock was put back, counts nothing. GPUs count as
+// one resource: allowed when one of them was.
 WhatIfTimes what_if(std::span<const WatchedSpan> spans, const Settings& settings,
                     const Settings& changed);
 

@@ -756,7 +756,7 @@ class RulesTest : public QObject {
     tzset();
   }
 
-  void what_if_counts_each_minute_under_both_rules() {
+  void what_if_counts_time_under_both_rules() {
     World world;
     const Millis start = world.now;
     world.readings.idle = Millis{0};  // An hour without input: 57 minutes count as away.
@@ -771,6 +771,18 @@ class RulesTest : public QObject {
       QCOMPARE(time.would_be, times(50, Millis{60'000}));
     }
     QCOMPARE(times_of_gpu.resources[2].allowed, kHour);
+
+    // Over days in which nothing but the clock moves: nights, and then cheap hours of nights.
+    world.readings.idle = kHour;
+    world.list("rules.compute_hours", {"mon-sun 22:00-06:00"});
+    changed = world.settings;
+    QVERIFY(changed.set("energy.price_max", 0.25).ok());
+    QVERIFY(changed.set("energy.tariff", std::vector<std::string>{"mon-sun 00:00-05:00 0.2"}).ok());
+    const WatchedSpan days[] = {span_of(world, start, times(4, kDay))};  // From noon to noon.
+    const WhatIfTime nights = what_if(days, world.settings, changed).resources[1];
+    QCOMPARE(nights.known, times(4, kDay));
+    QCOMPARE(nights.allowed, times(4 * 8, kHour));
+    QCOMPARE(nights.would_be, times(4 * 5, kHour));
   }
 
   void what_if_remembers_what_paused_within_a_span_only() {
