@@ -34,8 +34,8 @@ Records::~Records() {
 }
 
 void Records::flush() {
-  Result<void> done = state_->write_waiting();
-  if (done.ok()) done = state_->forget_old();
+  if (!state_->write_waiting().ok()) return;
+  const Result<void> done = state_->forget_old();
   if (!done.ok()) state_->note_error(done.error());
 }
 
@@ -125,6 +125,8 @@ void Records::State::note_error(const Error& error) {
 
 void Records::State::set_aside() {
   database.reset();
+  for (auto& [pin, coordinator] : coordinators) carried_over[pin] = coordinator;
+  coordinators.clear();
   const std::filesystem::path path = file_of(folder);
   const std::string name = "records.db.damaged-" + format_utc(now()).substr(0, 10);
   std::filesystem::path aside = folder / name;

@@ -160,7 +160,7 @@ class Records {
   Result<void> know_coordinator(const std::string& pin, const std::string& name,
                                 const SigningPublicKey& receipt_key, HostId host);
   // Durable when it returns ok; at most kReceiptsPerAppendMax. Those that are stored already are
-  // passed over; kCorrupt when one has come before with another content, kNotFound for a pin that
+  // passed over; kExists when one has come before with another content, kNotFound for a pin that
   // know_coordinator() was not called with. Only a genuine one counts in the credit figures.
   Result<void> append_receipts(const std::string& pin, std::span<const Receipt> receipts);
   // Ask the coordinator for those after `newest`, or after `through` to fill gaps.

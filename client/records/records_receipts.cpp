@@ -110,7 +110,38 @@ Result<void> Records::State::load_coordinators() {
                  .chain = digest_in(query.blob(13)),
                  .seal = digest_in(query.blob(14))};
   }
+  if (!carried_over.empty()) {
+    SHOAL_TRY(database->durable_transaction([&]() -> Result<void> {
+      for (const auto& [pin, before] : carried_over) {
+        if (loaded.contains(pin)) continue;
+        Coordinator again;
+        again.name = before.name;
+        again.receipt_key = before.receipt_key;
+        again.host = before.host;
+        SHOAL_TRY(insert_coordinator(pin, again));
+        loaded[pin] = std::move(again);
+      }
+      return {};
+    }));
+    carried_over.clear();
+  }
   coordinators = std::move(loaded);
+  return {};
+}
+
+Result<void> Records::State::insert_coordinator(const std::string& pin, Coordinator& coordinator) {
+  coordinator.folded.seal = fold_seal(pin, coordinator.folded);
+  SHOAL_TRY(database
+                ->query("INSERT INTO coordinator (pin, name, receipt_key, host_id, folded_chain, "
+                        "folded_seal) VALUES (?, ?, ?, ?, ?, ?)")
+                .bind(std::string_view(pin))
+                .bind(std::string_view(coordinator.name))
+                .bind(ByteSpan(coordinator.receipt_key.bytes))
+                .bind(coordinator.host.value)
+                .bind(ByteSpan(coordinator.folded.chain.bytes))
+                .bind(ByteSpan(coordinator.folded.seal.bytes))
+                .run());
+  coordinator.id = database->last_id();
   return {};
 }
 
@@ -174,21 +205,7 @@ Result<void> Records::know_coordinator(const std::string& pin, const std::string
   made.name = name;
   made.receipt_key = receipt_key;
   made.host = host;
-  made.folded.seal = fold_seal(pin, made.folded);
-  SHOAL_TRY(database->durable_transaction([&]() -> Result<void> {
-    SHOAL_TRY(database
-                  ->query("INSERT INTO coordinator (pin, name, receipt_key, host_id, folded_chain, "
-                          "folded_seal) VALUES (?, ?, ?, ?, ?, ?)")
-                  .bind(std::string_view(pin))
-                  .bind(std::string_view(name))
-                  .bind(ByteSpan(receipt_key.bytes))
-                  .bind(host.value)
-                  .bind(ByteSpan(made.folded.chain.bytes))
-                  .bind(ByteSpan(made.folded.seal.bytes))
-                  .run());
-    made.id = database->last_id();
-    return {};
-  }));
+  SHOAL_TRY(database->durable_transaction([&] { return state_->insert_coordinator(pin, made); }));
   state_->coordinators[pin] = std::move(made);
   return {};
 }
@@ -267,8 +284,8 @@ Result<void> Records::State::append_receipt(Coordinator& coordinator, const Rece
       const Receipt before = receipt_in(query);
       if (receipt_bytes(before) == receipt_bytes(receipt) && before.signature == receipt.signature)
         return {};
-      return Error{ErrorCode::kCorrupt, "receipt " + std::to_string(receipt.number) + " of " +
-                                            coordinator.name + " came before with another content"};
+      return Error{ErrorCode::kExists, "receipt " + std::to_string(receipt.number) + " of " +
+                                           coordinator.name + " came before with another content"};
     }
   }
   const bool genuine = is_genuine(coordinator, receipt);
@@ -329,7 +346,7 @@ Result<void> Records::append_receipts(const std::string& pin, std::span<const Re
   if (!done.ok()) {
     state_->names.clear();
     // What a peer did wrong says nothing about the file.
-    if (done.error().code != ErrorCode::kInvalid && done.error().code != ErrorCode::kCorrupt)
+    if (done.error().code != ErrorCode::kInvalid && done.error().code != ErrorCode::kExists)
       state_->note_error(done.error());
     return done;
   }
@@ -344,22 +361,24 @@ ReceiptProgress Records::receipt_progress(const std::string& pin) const {
 }
 
 Result<std::vector<StoredReceipt>> Records::receipts(uint64_t after_row, size_t count_max) {
-  SHOAL_TRY_ASSIGN(database, state_->readable());
-  Query query = database->query("SELECT " SHOAL_RECEIPT_COLUMNS
-                                ", receipt.id, genuine, coordinator.name FROM receipt "
-                                "JOIN coordinator ON coordinator.id = coordinator_id "
-                                "WHERE receipt.id > ? ORDER BY receipt.id LIMIT ?");
-  query.bind(static_cast<int64_t>(std::min<uint64_t>(after_row, uint64_t{INT64_MAX})))
-      .bind(static_cast<int64_t>(std::min<size_t>(count_max, size_t{INT64_MAX})));
-  std::vector<StoredReceipt> receipts;
-  while (true) {
-    SHOAL_TRY_ASSIGN(more, query.row());
-    if (!more) return receipts;
-    receipts.push_back({.row = static_cast<uint64_t>(query.integer(kReceiptColumnCount)),
-                        .coordinator = query.text(kReceiptColumnCount + 2),
-                        .receipt = receipt_in(query),
-                        .genuine = query.integer(kReceiptColumnCount + 1) != 0});
-  }
+  return state_->noted([&]() -> Result<std::vector<StoredReceipt>> {
+    SHOAL_TRY_ASSIGN(database, state_->readable());
+    Query query = database->query("SELECT " SHOAL_RECEIPT_COLUMNS
+                                  ", receipt.id, genuine, coordinator.name FROM receipt "
+                                  "JOIN coordinator ON coordinator.id = coordinator_id "
+                                  "WHERE receipt.id > ? ORDER BY receipt.id LIMIT ?");
+    query.bind(static_cast<int64_t>(std::min<uint64_t>(after_row, uint64_t{INT64_MAX})))
+        .bind(static_cast<int64_t>(std::min<size_t>(count_max, size_t{INT64_MAX})));
+    std::vector<StoredReceipt> receipts;
+    while (true) {
+      SHOAL_TRY_ASSIGN(more, query.row());
+      if (!more) return receipts;
+      receipts.push_back({.row = static_cast<uint64_t>(query.integer(kReceiptColumnCount)),
+                          .coordinator = query.text(kReceiptColumnCount + 2),
+                          .receipt = receipt_in(query),
+                          .genuine = query.integer(kReceiptColumnCount + 1) != 0});
+    }
+  }());
 }
 
 Result<std::vector<Records::KnownCoordinator>> Records::known_coordinators() {
@@ -374,21 +393,23 @@ Result<std::vector<Records::KnownCoordinator>> Records::known_coordinators() {
 
 Result<std::vector<Receipt>> Records::receipts_of(const std::string& pin, uint64_t after_number,
                                                   size_t count_max) {
-  SHOAL_TRY_ASSIGN(database, state_->readable());
-  const auto found = state_->coordinators.find(pin);
-  std::vector<Receipt> receipts;
-  if (found == state_->coordinators.end()) return receipts;
-  Query query = database->query("SELECT " SHOAL_RECEIPT_COLUMNS
-                                " FROM receipt WHERE coordinator_id = ? AND number > ? "
-                                "ORDER BY number LIMIT ?");
-  query.bind(found->second.id)
-      .bind(static_cast<int64_t>(std::min<uint64_t>(after_number, uint64_t{INT64_MAX})))
-      .bind(static_cast<int64_t>(std::min<size_t>(count_max, size_t{INT64_MAX})));
-  while (true) {
-    SHOAL_TRY_ASSIGN(more, query.row());
-    if (!more) return receipts;
-    receipts.push_back(receipt_in(query));
-  }
+  return state_->noted([&]() -> Result<std::vector<Receipt>> {
+    SHOAL_TRY_ASSIGN(database, state_->readable());
+    const auto found = state_->coordinators.find(pin);
+    std::vector<Receipt> receipts;
+    if (found == state_->coordinators.end()) return receipts;
+    Query query = database->query("SELECT " SHOAL_RECEIPT_COLUMNS
+                                  " FROM receipt WHERE coordinator_id = ? AND number > ? "
+                                  "ORDER BY number LIMIT ?");
+    query.bind(found->second.id)
+        .bind(static_cast<int64_t>(std::min<uint64_t>(after_number, uint64_t{INT64_MAX})))
+        .bind(static_cast<int64_t>(std::min<size_t>(count_max, size_t{INT64_MAX})));
+    while (true) {
+      SHOAL_TRY_ASSIGN(more, query.row());
+      if (!more) return receipts;
+      receipts.push_back(receipt_in(query));
+    }
+  }());
 }
 
 // Folds the receipt after the last folded one, if it is old enough or there are too many. False:

@@ -35,6 +35,12 @@ struct Records::State {
   void later(std::function<Result<void>()> body);
   Result<std::optional<int64_t>> mark(std::string_view key);
   Result<void> set_mark(std::string_view key, int64_t value);
+  // Hands an error on, and acts on what it says of the file.
+  template <class T>
+  Result<T> noted(Result<T> result) {
+    if (!result.ok() && result.error().code == ErrorCode::kCorrupt) note_error(result.error());
+    return result;
+  }
   // For a call that reads: what waits is written first. The error says why nothing can be read.
   Result<Database*> readable();
   Result<void> forget_old();
@@ -81,6 +87,7 @@ struct Records::State {
     Sums sums;
   };
   Result<void> load_coordinators();
+  Result<void> insert_coordinator(const std::string& pin, Coordinator& coordinator);
   static bool is_genuine(const Coordinator& coordinator, const Receipt& receipt);
   Result<void> append_receipt(Coordinator& coordinator, const Receipt& receipt,
                               std::vector<Counted>& counted);
@@ -115,6 +122,8 @@ struct Records::State {
   std::deque<YieldTime> yields;
 
   std::map<std::string, Coordinator> coordinators;  // By pin.
+  // Of a file that was set aside: known, though none of their receipts is here.
+  std::map<std::string, Coordinator> carried_over;
 
   StateFile consent_file;
   std::map<std::pair<std::string, JobClass>, bool> consents;

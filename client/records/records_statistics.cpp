@@ -230,75 +230,78 @@ Result<void> Records::State::forget_statistics() {
 }
 
 Result<std::vector<StatisticsRow>> Records::statistics(Millis from, Millis to, Millis step) {
-  SHOAL_TRY_ASSIGN(database, state_->readable());
-  from = sane_wall(from);
-  to = sane_wall(to);
-  {
-    // Time without rows costs no steps.
-    Query query =
-        database->query("SELECT min(start_ms), max(start_ms) FROM statistics WHERE level = 3");
-    SHOAL_TRY_ASSIGN(some, query.row());
-    if (!some || query.is_null(0)) return std::vector<StatisticsRow>();
-    from = std::max(from, Millis{query.integer(0)});
-    to = std::min(to, Millis{query.integer(1) + 25 * 3'600'000});
-  }
-  if (from >= to) return std::vector<StatisticsRow>();
-
-  Level level = Level::kMinutes;
-  for (const LevelSpec& spec : kLevels) {
-    if (step >= spec.step) level = spec.level;
-  }
-  step = std::max(step, kLevels[0].step);
-  while (level != Level::kDays && (to - from).count / step.count > kStatisticsStepsMax) {
-    level = static_cast<Level>(static_cast<int>(level) + 1);
-    step = std::max(step, kLevels[static_cast<size_t>(level)].step);
-  }
-  int64_t days = std::max<int64_t>((step.count + kDay.count / 2) / kDay.count, 1);
-  days = std::max(days, (to - from).count / kDay.count / kStatisticsStepsMax + 1);
-  const int64_t first_day = local_time(from).day;
-  const Millis first_start = day_start(from);
-
-  const bool by_days = level == Level::kDays;
-  const auto bucket_of = [&](Level row_level, Millis start) -> Millis {
-    if (!by_days) {
-      return kLevels[static_cast<size_t>(row_level)].step > step ? start : step_start(step, start);
+  return state_->noted([&]() -> Result<std::vector<StatisticsRow>> {
+    SHOAL_TRY_ASSIGN(database, state_->readable());
+    from = sane_wall(from);
+    to = sane_wall(to);
+    {
+      // Time without rows costs no steps.
+      Query query =
+          database->query("SELECT min(start_ms), max(start_ms) FROM statistics WHERE level = 3");
+      SHOAL_TRY_ASSIGN(some, query.row());
+      if (!some || query.is_null(0)) return std::vector<StatisticsRow>();
+      from = std::max(from, Millis{query.integer(0)});
+      to = std::min(to, Millis{query.integer(1) + 25 * 3'600'000});
     }
-    const int64_t since = local_time(start).day - first_day;
-    const int64_t bucket = since - (since % days + days) % days;
-    return day_start({first_start.count + bucket * kDay.count + 12 * 3'600'000});
-  };
+    if (from >= to) return std::vector<StatisticsRow>();
 
-  std::map<std::pair<int64_t, std::string>, Sums> buckets;
-  Millis end = to;
-  while (true) {
-    SHOAL_TRY_ASSIGN(kept, state_->kept_from(level));
-    const Millis begin = std::max(level_start(level, from), kept);
-    Query query = database->query(
-        "SELECT start_ms, name.text, worked_ms, allowed_ms, rows_done, steps, microjoules, "
-        "nanocost, bytes_down, bytes_up, confirmed_micro, pending_micro, rejected_micro, "
-        "power_microjoules, power_ms, temperature_max_tenths FROM statistics "
-        "JOIN name ON name.id = device WHERE level = ? AND start_ms >= ? AND start_ms < ? "
-        "ORDER BY start_ms");
-    query.bind(static_cast<int64_t>(level)).bind(begin.count).bind(end.count);
-    Millis start{INT64_MIN}, bucket{0};
-    while (true) {
-      SHOAL_TRY_ASSIGN(more, query.row());
-      if (!more) break;
-      if (start.count != query.integer(0)) {
-        start = {query.integer(0)};
-        bucket = bucket_of(level, start);
+    Level level = Level::kMinutes;
+    for (const LevelSpec& spec : kLevels) {
+      if (step >= spec.step) level = spec.level;
+    }
+    step = std::max(step, kLevels[0].step);
+    while (level != Level::kDays && (to - from).count / step.count > kStatisticsStepsMax) {
+      level = static_cast<Level>(static_cast<int>(level) + 1);
+      step = std::max(step, kLevels[static_cast<size_t>(level)].step);
+    }
+    int64_t days = std::max<int64_t>((step.count + kDay.count / 2) / kDay.count, 1);
+    days = std::max(days, (to - from).count / kDay.count / kStatisticsStepsMax + 1);
+    const int64_t first_day = local_time(from).day;
+    const Millis first_start = day_start(from);
+
+    const bool by_days = level == Level::kDays;
+    const auto bucket_of = [&](Level row_level, Millis start) -> Millis {
+      if (!by_days) {
+        return kLevels[static_cast<size_t>(row_level)].step > step ? start
+                                                                   : step_start(step, start);
       }
-      buckets[{bucket.count, query.text(1)}].add(sums_in(query, 2));
+      const int64_t since = local_time(start).day - first_day;
+      const int64_t bucket = since - (since % days + days) % days;
+      return day_start({first_start.count + bucket * kDay.count + 12 * 3'600'000});
+    };
+
+    std::map<std::pair<int64_t, std::string>, Sums> buckets;
+    Millis end = to;
+    while (true) {
+      SHOAL_TRY_ASSIGN(kept, state_->kept_from(level));
+      const Millis begin = std::max(level_start(level, from), kept);
+      Query query = database->query(
+          "SELECT start_ms, name.text, worked_ms, allowed_ms, rows_done, steps, microjoules, "
+          "nanocost, bytes_down, bytes_up, confirmed_micro, pending_micro, rejected_micro, "
+          "power_microjoules, power_ms, temperature_max_tenths FROM statistics "
+          "JOIN name ON name.id = device WHERE level = ? AND start_ms >= ? AND start_ms < ? "
+          "ORDER BY start_ms");
+      query.bind(static_cast<int64_t>(level)).bind(begin.count).bind(end.count);
+      Millis start{INT64_MIN}, bucket{0};
+      while (true) {
+        SHOAL_TRY_ASSIGN(more, query.row());
+        if (!more) break;
+        if (start.count != query.integer(0)) {
+          start = {query.integer(0)};
+          bucket = bucket_of(level, start);
+        }
+        buckets[{bucket.count, query.text(1)}].add(sums_in(query, 2));
+      }
+      end = std::min(end, kept);
+      if (level == Level::kDays || from >= end) break;
+      level = static_cast<Level>(static_cast<int>(level) + 1);
     }
-    end = std::min(end, kept);
-    if (level == Level::kDays || from >= end) break;
-    level = static_cast<Level>(static_cast<int>(level) + 1);
-  }
-  std::vector<StatisticsRow> rows;
-  for (const auto& [key, sums] : buckets) {
-    if (!sums.empty()) rows.push_back({{key.first}, key.second, sums});
-  }
-  return rows;
+    std::vector<StatisticsRow> rows;
+    for (const auto& [key, sums] : buckets) {
+      if (!sums.empty()) rows.push_back({{key.first}, key.second, sums});
+    }
+    return rows;
+  }());
 }
 
 }  // namespace shoal::client

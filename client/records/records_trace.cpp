@@ -121,29 +121,31 @@ void Records::note_verdict(Resource resource, const Verdict& verdict) {
 }
 
 Result<std::vector<TraceSpan>> Records::trace(Millis from, Millis to, size_t count_max) {
-  SHOAL_TRY_ASSIGN(database, state_->readable());
-  Query query = database->query(
-      "SELECT resource, start_ms, end_ms, activity, rule, why, remedy, changes_at_ms FROM span "
-      "WHERE end_ms > ? AND start_ms < ? ORDER BY end_ms DESC, id DESC LIMIT ?");
-  query.bind(from.count).bind(to.count).bind(whole(count_max));
-  std::vector<TraceSpan> spans;
-  while (true) {
-    SHOAL_TRY_ASSIGN(more, query.row());
-    if (!more) break;
-    TraceSpan span;
-    span.resource = resource_of(query.integer(0));
-    span.start = {query.integer(1)};
-    if (query.integer(2) != kLasts) span.end = Millis{query.integer(2)};
-    span.verdict.activity = activity_of(query.integer(3));
-    span.verdict.rule = query.text(4);
-    span.verdict.why = message_from_text(query.text(5));
-    span.verdict.remedy = message_from_text(query.text(6));
-    if (!query.is_null(7)) span.verdict.changes_at = Millis{query.integer(7)};
-    spans.push_back(std::move(span));
-  }
-  std::ranges::reverse(spans);  // Those of the same moment in the order in which they came.
-  std::ranges::stable_sort(spans, {}, &TraceSpan::start);
-  return spans;
+  return state_->noted([&]() -> Result<std::vector<TraceSpan>> {
+    SHOAL_TRY_ASSIGN(database, state_->readable());
+    Query query = database->query(
+        "SELECT resource, start_ms, end_ms, activity, rule, why, remedy, changes_at_ms FROM span "
+        "WHERE end_ms > ? AND start_ms < ? ORDER BY end_ms DESC, id DESC LIMIT ?");
+    query.bind(from.count).bind(to.count).bind(whole(count_max));
+    std::vector<TraceSpan> spans;
+    while (true) {
+      SHOAL_TRY_ASSIGN(more, query.row());
+      if (!more) break;
+      TraceSpan span;
+      span.resource = resource_of(query.integer(0));
+      span.start = {query.integer(1)};
+      if (query.integer(2) != kLasts) span.end = Millis{query.integer(2)};
+      span.verdict.activity = activity_of(query.integer(3));
+      span.verdict.rule = query.text(4);
+      span.verdict.why = message_from_text(query.text(5));
+      span.verdict.remedy = message_from_text(query.text(6));
+      if (!query.is_null(7)) span.verdict.changes_at = Millis{query.integer(7)};
+      spans.push_back(std::move(span));
+    }
+    std::ranges::reverse(spans);  // Those of the same moment in the order in which they came.
+    std::ranges::stable_sort(spans, {}, &TraceSpan::start);
+    return spans;
+  }());
 }
 
 void Records::note_conditions(const Readings& readings, double own_gpu_load) {
@@ -168,47 +170,49 @@ void Records::note_conditions(const Readings& readings, double own_gpu_load) {
 }
 
 Result<std::vector<WatchedSpan>> Records::conditions(Millis from, Millis to) {
-  SHOAL_TRY_ASSIGN(database, state_->readable());
-  int64_t first = from.count;
-  {
-    Query query = database->query(
-        "SELECT start_ms FROM condition WHERE start_ms <= ? "
-        "ORDER BY start_ms DESC LIMIT 1");
-    query.bind(from.count);
-    SHOAL_TRY_ASSIGN(some, query.row());
-    if (some) first = query.integer(0);
-  }
-  Query query = database->query(
-      "SELECT start_ms, readings FROM condition WHERE start_ms >= ? AND start_ms < ? "
-      "ORDER BY start_ms");
-  query.bind(first).bind(to.count);
-  std::vector<WatchedSpan> conditions;
-  bool watched = false;  // Whether the last of `conditions` has its end to come.
-  const auto end_last = [&](int64_t at) {
-    if (watched) conditions.back().end = {std::min(at, to.count)};
-    watched = false;
-  };
-  while (true) {
-    SHOAL_TRY_ASSIGN(more, query.row());
-    if (!more) break;
-    const int64_t stored = query.integer(0);
-    end_last(stored);
-    const ByteVector bytes = query.blob(1);
-    if (bytes.empty()) continue;
-    Result<StoredCondition> condition = condition_from_bytes(bytes);
-    if (!condition.ok()) continue;  // Of another version: as if nobody had watched.
-    const Millis start{std::max(stored, from.count)};
-    Readings& readings = condition.value().readings;
-    if (const auto& input = condition.value().last_input) {
-      readings.idle = Millis{std::max<int64_t>(start.count - input->count, 0)};
+  return state_->noted([&]() -> Result<std::vector<WatchedSpan>> {
+    SHOAL_TRY_ASSIGN(database, state_->readable());
+    int64_t first = from.count;
+    {
+      Query query = database->query(
+          "SELECT start_ms FROM condition WHERE start_ms <= ? "
+          "ORDER BY start_ms DESC LIMIT 1");
+      query.bind(from.count);
+      SHOAL_TRY_ASSIGN(some, query.row());
+      if (some) first = query.integer(0);
     }
-    conditions.push_back({start, start, std::move(readings), condition.value().spent,
-                          condition.value().own_gpu_load});
-    watched = true;
-  }
-  end_last(std::max(state_->now().count, conditions.empty() ? 0 : conditions.back().start.count));
-  std::erase_if(conditions, [](const WatchedSpan& c) { return c.end <= c.start; });
-  return conditions;
+    Query query = database->query(
+        "SELECT start_ms, readings FROM condition WHERE start_ms >= ? AND start_ms < ? "
+        "ORDER BY start_ms");
+    query.bind(first).bind(to.count);
+    std::vector<WatchedSpan> conditions;
+    bool watched = false;  // Whether the last of `conditions` has its end to come.
+    const auto end_last = [&](int64_t at) {
+      if (watched) conditions.back().end = {std::min(at, to.count)};
+      watched = false;
+    };
+    while (true) {
+      SHOAL_TRY_ASSIGN(more, query.row());
+      if (!more) break;
+      const int64_t stored = query.integer(0);
+      end_last(stored);
+      const ByteVector bytes = query.blob(1);
+      if (bytes.empty()) continue;
+      Result<StoredCondition> condition = condition_from_bytes(bytes);
+      if (!condition.ok()) continue;  // Of another version: as if nobody had watched.
+      const Millis start{std::max(stored, from.count)};
+      Readings& readings = condition.value().readings;
+      if (const auto& input = condition.value().last_input) {
+        readings.idle = Millis{std::max<int64_t>(start.count - input->count, 0)};
+      }
+      conditions.push_back({start, start, std::move(readings), condition.value().spent,
+                            condition.value().own_gpu_load});
+      watched = true;
+    }
+    end_last(std::max(state_->now().count, conditions.empty() ? 0 : conditions.back().start.count));
+    std::erase_if(conditions, [](const WatchedSpan& c) { return c.end <= c.start; });
+    return conditions;
+  }());
 }
 
 void Records::note_work(const PastWork& work) {
@@ -237,29 +241,31 @@ void Records::note_work(const PastWork& work) {
 }
 
 Result<std::vector<PastWork>> Records::history(size_t count_max) {
-  SHOAL_TRY_ASSIGN(database, state_->readable());
-  Query query = database->query(
-      "SELECT lease_id, session_id, coordinator, device, job_kind, model, anchored, "
-      "first_fragment, last_fragment, started_ms, ended_ms, steps, rows_done, why "
-      "FROM past_work ORDER BY id DESC LIMIT ?");
-  query.bind(whole(count_max));
-  std::vector<PastWork> history;
-  while (true) {
-    SHOAL_TRY_ASSIGN(more, query.row());
-    if (!more) return history;
-    history.push_back({.lease = static_cast<uint64_t>(query.integer(0)),
-                       .session = static_cast<uint64_t>(query.integer(1)),
-                       .coordinator = query.text(2),
-                       .device = query.text(3),
-                       .job_class = {query.text(4), query.text(5), query.integer(6) != 0},
-                       .first_fragment = static_cast<uint32_t>(query.integer(7)),
-                       .last_fragment = static_cast<uint32_t>(query.integer(8)),
-                       .started = {query.integer(9)},
-                       .ended = {query.integer(10)},
-                       .steps = static_cast<uint64_t>(query.integer(11)),
-                       .rows = static_cast<uint64_t>(query.integer(12)),
-                       .why = message_from_text(query.text(13))});
-  }
+  return state_->noted([&]() -> Result<std::vector<PastWork>> {
+    SHOAL_TRY_ASSIGN(database, state_->readable());
+    Query query = database->query(
+        "SELECT lease_id, session_id, coordinator, device, job_kind, model, anchored, "
+        "first_fragment, last_fragment, started_ms, ended_ms, steps, rows_done, why "
+        "FROM past_work ORDER BY id DESC LIMIT ?");
+    query.bind(whole(count_max));
+    std::vector<PastWork> history;
+    while (true) {
+      SHOAL_TRY_ASSIGN(more, query.row());
+      if (!more) return history;
+      history.push_back({.lease = static_cast<uint64_t>(query.integer(0)),
+                         .session = static_cast<uint64_t>(query.integer(1)),
+                         .coordinator = query.text(2),
+                         .device = query.text(3),
+                         .job_class = {query.text(4), query.text(5), query.integer(6) != 0},
+                         .first_fragment = static_cast<uint32_t>(query.integer(7)),
+                         .last_fragment = static_cast<uint32_t>(query.integer(8)),
+                         .started = {query.integer(9)},
+                         .ended = {query.integer(10)},
+                         .steps = static_cast<uint64_t>(query.integer(11)),
+                         .rows = static_cast<uint64_t>(query.integer(12)),
+                         .why = message_from_text(query.text(13))});
+    }
+  }());
 }
 
 void Records::note_yield(const YieldTime& yield) {

@@ -149,7 +149,7 @@ void ReceiptsTest::come_once_and_in_any_order() {
   }
   QVERIFY(append(*records, signer, signer.receipt(2, kSpring)).ok());  // Again: passed over.
   QCOMPARE(append(*records, signer, signer.receipt(2, kSpring, kRejected)).error().code,
-           ErrorCode::kCorrupt);
+           ErrorCode::kExists);
   QVERIFY(records->problem().empty());
   QVERIFY(records->notices().empty());  // The file is in order, the coordinator is not.
   QCOMPARE(progress().through, uint64_t{2});

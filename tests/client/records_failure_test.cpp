@@ -73,6 +73,7 @@ class RecordsFailureTest : public QObject {
   void a_damaged_file_is_set_aside_data();
   void a_damaged_file_is_set_aside();
   void damage_while_it_runs_is_found();
+  void damage_is_found_by_reading_too();
   void a_file_of_a_newer_version_is_left_alone();
   void a_folder_that_cannot_be_written_is_said();
   void a_death_at_any_write_leaves_what_was_said();
@@ -252,6 +253,10 @@ void RecordsFailureTest::damage_while_it_runs_is_found() {
   const TempDir folder;
   ManualClock clock(kSpring);
   Records records(folder.path(), clock);
+  const Signer signer;
+  QVERIFY(records.know_coordinator(signer.pin, "it", signer.key.public_key(), signer.host).ok());
+  const Receipt receipt = signer.receipt(1, kSpring);
+  QVERIFY(records.append_receipts(signer.pin, std::span(&receipt, 1)).ok());
   for (int i = 1; i <= 50; ++i) work_a_minute(records, clock, i);
   records.add("cpu", {.worked_ms = 5});
   {
@@ -270,6 +275,40 @@ void RecordsFailureTest::damage_while_it_runs_is_found() {
   QVERIFY(agree_with_each_other(records));
   const auto spans = records.trace({0}, {INT64_MAX}, 10).value();
   QVERIFY(!spans.empty() && !spans.back().end);
+  // Receipts can be asked for again, and are checked by the key that was known.
+  QCOMPARE(records.receipt_progress(signer.pin).newest, uint64_t{0});
+  QVERIFY(records.append_receipts(signer.pin, std::span(&receipt, 1)).ok());
+  QCOMPARE(records.ever().credit_confirmed(), 2.5);
+}
+
+// Method: noise over all pages but the first, in a file that is only read from then on.
+void RecordsFailureTest::damage_is_found_by_reading_too() {
+  const TempDir folder;
+  ManualClock clock(kSpring);
+  {
+    Records records(folder.path(), clock);
+    // More than SQLite keeps in memory.
+    const PastWork work{.coordinator = std::string(1'000, 'x')};
+    for (int i = 1; i <= 4'000; ++i) records.note_work(work);
+    records.flush();
+  }
+  Records records(folder.path(), clock);
+  QVERIFY(records.notices().empty());
+  {
+    const std::filesystem::path path = folder / "records.db";
+    ByteVector noise(std::filesystem::file_size(path) - 4096);
+    Random(3).fill(noise);
+    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(4096);
+    file.write(reinterpret_cast<const char*>(noise.data()),
+               static_cast<std::streamsize>(noise.size()));
+  }
+  QCOMPARE(records.history(SIZE_MAX).error().code, ErrorCode::kCorrupt);
+  QCOMPARE(records.notices().size(), size_t{1});
+  QVERIFY(records.history(10).value().empty());
+  work_a_minute(records, clock, 1);
+  QVERIFY(records.problem().empty());
+  QVERIFY(agree_with_each_other(records));
 }
 
 void RecordsFailureTest::a_file_of_a_newer_version_is_left_alone() {
