@@ -6,7 +6,7 @@
 namespace shoal::client {
 namespace {
 
-constexpr size_t kCheckedAtOnce = 50;
+constexpr size_t kCheckedAtOnce = 25;
 
 // Whether two sums of the same figures, added in another order, are the same.
 bool same_credit(double a, double b) { return std::abs(a - b) <= 1e-6 + 1e-9 * std::abs(b); }
