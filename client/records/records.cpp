@@ -11,6 +11,7 @@ namespace {
 constexpr int kApplicationId = 0x53485231;  // "SHR1": the file says whose it is.
 // A daemon has other things to do than to wait for a file: what cannot be written waits in memory.
 constexpr Millis kBusy{2};
+constexpr Millis kLockPatience{5'000};
 constexpr size_t kWaitingMax = 5'000;
 constexpr size_t kConsentsMax = 10'000;
 constexpr Bytes kConsentBytesMax{4 << 20};
@@ -40,6 +41,7 @@ void Records::flush() {
 }
 
 const Message& Records::problem() const { return state_->problem; }
+bool Records::disk_is_full() const { return state_->problem.code == "attention.disk_full"; }
 const std::vector<Message>& Records::notices() const { return state_->notices; }
 
 Records::State::State(std::filesystem::path folder_, const Clock& clock_, Options options_)
@@ -100,6 +102,7 @@ Result<void> Records::State::write_waiting_once() {
   waiting_sums.clear();
   waiting.clear();
   problem = {};
+  locked_since.reset();
   return {};
 }
 
@@ -116,7 +119,11 @@ void Records::State::note_error(const Error& error) {
   const std::string path = file_of(folder).string();
   switch (error.code) {
     case ErrorCode::kCorrupt: set_aside(); return;
-    case ErrorCode::kUnavailable: problem = {"records.locked", {}}; return;
+    case ErrorCode::kUnavailable:
+      // A backup takes a moment, and nobody need hear of it.
+      if (!locked_since) locked_since = clock.now_monotonic();
+      if (clock.now_monotonic() - *locked_since >= kLockPatience) problem = {"records.locked", {}};
+      return;
     case ErrorCode::kNoSpace: problem = {"attention.disk_full", {path}}; return;
     case ErrorCode::kUnsupported: problem = {"records.newer", {}}; return;
     default: problem = {"records.failed", {error.message}}; return;

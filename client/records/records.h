@@ -110,8 +110,10 @@ class Records {
   // Writes what waits, and says that this process is alive: to be called once a minute or more
   // often. Also throws away, a little at a time, what is too old.
   void flush();
-  // What hinders it now: a disk without room, another program's lock. Empty: nothing.
+  // What hinders it now: a disk without room, another program's lock that lasts. Empty: nothing.
   const Message& problem() const;
+  // That alone is a reason to take no work: everything else that hinders costs nothing but memory.
+  bool disk_is_full() const;
   // What happened since the start that the owner should know: a file that was damaged.
   const std::vector<Message>& notices() const;
 

@@ -106,6 +106,7 @@ struct Records::State {
   std::unique_ptr<Database> database;  // Null while the file cannot be used.
 
   Message problem;
+  std::optional<Millis> locked_since;  // By the monotonic clock.
   std::vector<Message> notices;
 
   std::map<std::pair<int64_t, std::string>, Sums> waiting_sums;  // By minute and device.
