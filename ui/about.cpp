@@ -31,6 +31,8 @@ About::About(AgentLink& link, WindowParts parts, QSettings& settings, QWidget* p
   what->setText(tr("Lends this computer to large language models, when you do not need it."));
   names->addWidget(name);
   names->addWidget(what);
+  names->setSpacing(kSpaceSmall);
+  names->addStretch();
   row->addWidget(icon, 0, Qt::AlignTop);
   row->addLayout(names, 1);
   head->body()->addLayout(row);

@@ -28,8 +28,8 @@ QString text_of(capnp::Text::Reader text) {
 
 QString privacy_text(rpc::Privacy privacy) {
   return privacy == rpc::Privacy::ANCHORED
-             ? Guide::tr("the text stays on trusted computers; yours sees numbers only")
-             : Guide::tr("public text: the owners of the computers could read it");
+             ? Guide::tr("The text stays on trusted computers; yours sees numbers only")
+             : Guide::tr("Public text: the owners of the computers could read it");
 }
 
 void clear(QVBoxLayout& layout) {
@@ -323,7 +323,7 @@ void Guide::show_card(rpc::CoordinatorCard::Reader card) {
     QStringList lines;
     if (offer.getPurpose().size() > 0) lines += text_of(offer.getPurpose());
     lines += privacy_text(offer.getJobClass().getPrivacy());
-    lines += tr("up to %1 to download; %2 credit for a thousand tokens")
+    lines += tr("Up to %1 to download; %2 credit for a thousand tokens")
                  .arg(format_bytes(static_cast<double>(offer.getSealedBytes())),
                       format_credit(offer.getCreditPerRow() * 1'000));
     text->setText(lines.join('\n'));

@@ -1,5 +1,6 @@
 #include "ui/style.h"
 
+#include <QAbstractSpinBox>
 #include <QPainter>
 #include <QStyleOptionButton>
 #include <QStyleOptionSlider>
@@ -76,6 +77,58 @@ void draw_button(QPainter& painter, const QStyleOption& option, const QWidget* w
   }
 }
 
+// A box or a ring with a line that is seen on every ground, filled when it is on.
+void draw_mark(QPainter& painter, const QStyleOption& option, QStyle::PrimitiveElement element) {
+  const Colors& colors = colors_of(option.palette);
+  const bool enabled = option.state.testFlag(QStyle::State_Enabled);
+  const bool on = option.state.testFlag(QStyle::State_On);
+  const bool partly = option.state.testFlag(QStyle::State_NoChange);
+  const bool round = element == QStyle::PE_IndicatorRadioButton;
+  const qreal side = std::min(option.rect.width(), option.rect.height()) - 2;
+  QRectF box(0, 0, side, side);
+  box.moveCenter(QRectF(option.rect).center());
+  painter.save();
+  painter.setRenderHint(QPainter::Antialiasing);
+  const bool filled = (on || partly) && enabled;
+  painter.setBrush(filled ? colors.accent : colors.card);
+  painter.setPen(QPen(filled ? colors.accent : colors.text_quiet, 1.4));
+  if (round) {
+    painter.drawEllipse(box);
+  } else {
+    painter.drawRoundedRect(box, 3, 3);
+  }
+  const QColor mark = enabled ? colors.accent_text : colors.text_quiet;
+  if (on && round) {
+    painter.setPen(Qt::NoPen);
+    painter.setBrush(mark);
+    painter.drawEllipse(box.center(), side * 0.22, side * 0.22);
+  } else if (on || partly) {
+    painter.setPen(QPen(mark, 2, Qt::SolidLine, Qt::RoundCap, Qt::RoundJoin));
+    const auto at = [&box](qreal x, qreal y) {
+      return QPointF(box.left() + x * box.width(), box.top() + y * box.height());
+    };
+    if (partly) {
+      painter.drawLine(at(0.25, 0.5), at(0.75, 0.5));
+    } else {
+      const QPointF tick[] = {at(0.24, 0.53), at(0.43, 0.72), at(0.77, 0.3)};
+      painter.drawPolyline(tick, 3);
+    }
+  }
+  painter.restore();
+}
+
+void draw_arrow(QPainter& painter, const QRect& rect, bool up, const QColor& color) {
+  painter.save();
+  painter.setRenderHint(QPainter::Antialiasing);
+  painter.setPen(QPen(color, 1.6, Qt::SolidLine, Qt::RoundCap, Qt::RoundJoin));
+  const QPointF middle = QRectF(rect).center();
+  const qreal y = up ? -1.8 : 1.8;
+  const QPointF points[] = {middle + QPointF(-3.4, -y), middle + QPointF(0, y),
+                            middle + QPointF(3.4, -y)};
+  painter.drawPolyline(points, 3);
+  painter.restore();
+}
+
 }  // namespace
 
 Style::Style() : QProxyStyle("fusion") {}
@@ -94,6 +147,10 @@ int Style::pixelMetric(PixelMetric metric, const QStyleOption* option,
     case PM_ButtonShiftHorizontal:
     case PM_ButtonShiftVertical: return 0;
     case PM_ScrollBarExtent: return 12;
+    case PM_IndicatorWidth:
+    case PM_IndicatorHeight:
+    case PM_ExclusiveIndicatorWidth:
+    case PM_ExclusiveIndicatorHeight: return 18;
     default: return QProxyStyle::pixelMetric(metric, option, widget);
   }
 }
@@ -128,6 +185,8 @@ void Style::drawPrimitive(PrimitiveElement element, const QStyleOption* option, 
         draw_focus(*painter, option->rect, colors_of(option->palette).accent);
       }
       return;
+    case PE_IndicatorCheckBox:
+    case PE_IndicatorRadioButton: draw_mark(*painter, *option, element); return;
     case PE_FrameDefaultButton: return;  // Filled buttons say it.
     case PE_PanelLineEdit: {
       const Colors& colors = colors_of(option->palette);
@@ -167,6 +226,28 @@ void Style::drawControl(ControlElement element, const QStyleOption* option, QPai
 
 void Style::drawComplexControl(ComplexControl control, const QStyleOptionComplex* option,
                                QPainter* painter, const QWidget* widget) const {
+  if (const auto* spin = qstyleoption_cast<const QStyleOptionSpinBox*>(option);
+      control == CC_SpinBox && spin != nullptr) {
+    const Colors& colors = colors_of(option->palette);
+    const bool focus = option->state.testFlag(State_HasFocus);
+    if (spin->frame) {
+      draw_panel(*painter, option->rect, option->palette.color(QPalette::Base),
+                 focus ? colors.accent : colors.border);
+      if (focus) draw_focus(*painter, option->rect, colors.accent);
+    }
+    if (spin->buttonSymbols == QAbstractSpinBox::NoButtons) return;
+    const bool enabled = option->state.testFlag(State_Enabled);
+    for (const auto [part, step] : {std::pair(SC_SpinBoxUp, QAbstractSpinBox::StepUpEnabled),
+                                    std::pair(SC_SpinBoxDown, QAbstractSpinBox::StepDownEnabled)}) {
+      const bool can = enabled && spin->stepEnabled.testFlag(step);
+      const bool hot = can && option->activeSubControls == part;
+      draw_arrow(*painter, subControlRect(control, option, part, widget), part == SC_SpinBoxUp,
+                 hot ? colors.accent
+                     : option->palette.color(can ? QPalette::Active : QPalette::Disabled,
+                                             QPalette::ButtonText));
+    }
+    return;
+  }
   const auto* slider = qstyleoption_cast<const QStyleOptionSlider*>(option);
   if (control != CC_ScrollBar || slider == nullptr) {
     QProxyStyle::drawComplexControl(control, option, painter, widget);

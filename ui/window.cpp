@@ -39,11 +39,10 @@ Window::Window(const PageContext& context, WindowParts parts, QWidget* parent)
   rail_layout_->setSpacing(kSpaceSmall);
   auto* right = new QVBoxLayout;
   right->setSpacing(0);
-  auto* banners = new QVBoxLayout;
-  banners->setContentsMargins(kSpaceLarge, 0, kSpaceLarge, 0);
-  banners->setSpacing(kSpace);
-  for (Banner* banner : {&link_banner_, &note_}) banners->addWidget(banner);
-  right->addLayout(banners);
+  banners_ = new QVBoxLayout;
+  banners_->setSpacing(kSpace);
+  for (Banner* banner : {&link_banner_, &note_}) banners_->addWidget(banner);
+  right->addLayout(banners_);
   right->addWidget(&stack_, 1);
   layout->addWidget(rail);
   layout->addLayout(right, 1);
@@ -72,6 +71,7 @@ Window::Window(const PageContext& context, WindowParts parts, QWidget* parent)
   connect(&context_.link, &AgentLink::state_changed, this, &Window::show_link);
   connect(&link_banner_, &Banner::action_clicked, this, &Window::start_wanted);
   connect(&note_, &Banner::closed, this, [this] {
+    place_banners();
     if (note_seen_) note_seen_();
   });
   connect(&guide_, &Guide::finished, this, [this] {
@@ -139,6 +139,7 @@ void Window::show_note(const QString& text, std::function<void()> seen) {
   note_seen_ = std::move(seen);
   note_.set_closable(true);
   note_.show_text(BannerKind::kNote, text);
+  place_banners();
 }
 
 void Window::show_starting() {
@@ -181,7 +182,14 @@ void Window::show_link() {
       }
       break;
   }
+  place_banners();
   show_now();
+}
+
+// Nothing to say takes no room.
+void Window::place_banners() {
+  const bool any = !link_banner_.isHidden() || !note_.isHidden();
+  banners_->setContentsMargins(kSpaceLarge, any ? kSpaceLarge : 0, kSpaceLarge, 0);
 }
 
 void Window::show_now() {

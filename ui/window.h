@@ -51,6 +51,7 @@ class Window : public QMainWindow {
   void add_to_rail(const QString& text, const QString& icon, QWidget* page);
   void show_now();  // Gives the page on screen what is known.
   void show_link();
+  void place_banners();
 
   PageContext context_;
   QStackedWidget outer_, stack_;
@@ -59,7 +60,7 @@ class Window : public QMainWindow {
   Banner link_banner_, note_;
   Guide guide_;
   About about_;
-  QVBoxLayout* rail_layout_;
+  QVBoxLayout *rail_layout_, *banners_;
   std::function<void()> note_seen_;
   QString start_failure_;
   bool hides_ = false, guide_offered_ = false, starting_ = false;
