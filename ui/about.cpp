@@ -32,9 +32,9 @@ About::About(AgentLink& link, WindowParts parts, QSettings& settings, QWidget* p
   names->addWidget(name);
   names->addWidget(what);
   names->setSpacing(kSpaceSmall);
-  names->addStretch();
   row->addWidget(icon, 0, Qt::AlignTop);
   row->addLayout(names, 1);
+  row->setAlignment(names, Qt::AlignTop);
   head->body()->addLayout(row);
   facts_ = make_text(head);
   set_text_role(*facts_, TextRole::kQuiet);

@@ -1296,14 +1296,6 @@ Leer: nirgends.</translation>
 <context>
     <name>shoal::ui::Guide</name>
     <message>
-        <source>the text stays on trusted computers; yours sees numbers only</source>
-        <translation>Der Text bleibt auf vertrauten Rechnern; Ihrer sieht nur Zahlen</translation>
-    </message>
-    <message>
-        <source>public text: the owners of the computers could read it</source>
-        <translation>Öffentlicher Text: die Besitzer der Rechner könnten ihn lesen</translation>
-    </message>
-    <message>
         <source>Waiting for an answer</source>
         <translation>Wartet auf Antwort</translation>
     </message>
@@ -1408,10 +1400,6 @@ Leer: nirgends.</translation>
         <translation>Arbeit an %1 erlauben</translation>
     </message>
     <message>
-        <source>up to %1 to download; %2 credit for a thousand tokens</source>
-        <translation>bis zu %1 herunterzuladen; %2 Guthaben für tausend Token</translation>
-    </message>
-    <message>
         <source>It has no work now. You can join and judge each kind of work when it comes, under Coordinators.</source>
         <translation>Er hat jetzt keine Arbeit. Sie können beitreten und über jede Art Arbeit entscheiden, wenn sie kommt, unter Koordinatoren.</translation>
     </message>
@@ -1450,6 +1438,18 @@ Leer: nirgends.</translation>
     <message>
         <source>Clear the URL</source>
         <translation>Die URL löschen</translation>
+    </message>
+    <message>
+        <source>The text stays on trusted computers; yours sees numbers only</source>
+        <translation>Der Text bleibt auf vertrauten Rechnern; Ihrer sieht nur Zahlen</translation>
+    </message>
+    <message>
+        <source>Public text: the owners of the computers could read it</source>
+        <translation>Öffentlicher Text: die Besitzer der Rechner könnten ihn lesen</translation>
+    </message>
+    <message>
+        <source>Up to %1 to download; %2 credit for a thousand tokens</source>
+        <translation>Bis zu %1 herunterzuladen; %2 Guthaben für tausend Token</translation>
     </message>
 </context>
 <context>
