@@ -1019,6 +1019,270 @@ Empty: nowhere.</source>
         <translation>Wo Fenster anderer Rechner sich nach dem Koppeln verbinden dürfen, wie „0.0.0.0:7411“.
 Leer: nirgends.</translation>
     </message>
+    <message>
+        <source>yes</source>
+        <translation>ja</translation>
+    </message>
+    <message>
+        <source>no</source>
+        <translation>nein</translation>
+    </message>
+    <message>
+        <source>GPUs while you use the computer</source>
+        <translation>Grafikkarten, während Sie den Rechner benutzen</translation>
+    </message>
+    <message>
+        <source>CPU while you use the computer</source>
+        <translation>Prozessor, während Sie den Rechner benutzen</translation>
+    </message>
+    <message>
+        <source>Not in use after</source>
+        <translation>Nicht benutzt nach</translation>
+    </message>
+    <message>
+        <source>s</source>
+        <translation>s</translation>
+    </message>
+    <message>
+        <source>Who tells that you are away</source>
+        <translation>Wer sagt, dass Sie fort sind</translation>
+    </message>
+    <message>
+        <source>Wait during films and calls</source>
+        <translation>Bei Filmen und Gesprächen warten</translation>
+    </message>
+    <message>
+        <source>Stop computing within</source>
+        <translation>Mit Rechnen aufhören binnen</translation>
+    </message>
+    <message>
+        <source>ms</source>
+        <translation>ms</translation>
+    </message>
+    <message>
+        <source>Free the memory within</source>
+        <translation>Den Speicher freigeben binnen</translation>
+    </message>
+    <message>
+        <source>Programs that have the computer to themselves</source>
+        <translation>Programme, die den Rechner für sich haben</translation>
+    </message>
+    <message>
+        <source>Programs that have the GPUs to themselves</source>
+        <translation>Programme, die die Grafikkarten für sich haben</translation>
+    </message>
+    <message>
+        <source>Wait during games</source>
+        <translation>Bei Spielen warten</translation>
+    </message>
+    <message>
+        <source>CPU load of other programs, at most</source>
+        <translation>Prozessorlast anderer Programme, höchstens</translation>
+    </message>
+    <message>
+        <source>%</source>
+        <translation>%</translation>
+    </message>
+    <message>
+        <source>GPU load of other programs, at most</source>
+        <translation>Grafiklast anderer Programme, höchstens</translation>
+    </message>
+    <message>
+        <source>Work on battery</source>
+        <translation>Mit Akku arbeiten</translation>
+    </message>
+    <message>
+        <source>Battery charge, at least</source>
+        <translation>Ladung des Akkus, mindestens</translation>
+    </message>
+    <message>
+        <source>Work in power-saver mode</source>
+        <translation>Beim Stromsparen arbeiten</translation>
+    </message>
+    <message>
+        <source>GPU temperature, at most</source>
+        <translation>Temperatur der Grafikkarte, höchstens</translation>
+    </message>
+    <message>
+        <source>°C</source>
+        <translation>°C</translation>
+    </message>
+    <message>
+        <source>CPU temperature, at most</source>
+        <translation>Temperatur des Prozessors, höchstens</translation>
+    </message>
+    <message>
+        <source>Hold the temperature at</source>
+        <translation>Temperatur halten bei</translation>
+    </message>
+    <message>
+        <source>off</source>
+        <translation>aus</translation>
+    </message>
+    <message>
+        <source>Hold the power at</source>
+        <translation>Leistung halten bei</translation>
+    </message>
+    <message>
+        <source>W</source>
+        <translation>W</translation>
+    </message>
+    <message>
+        <source>Compute at most this part of the time</source>
+        <translation>Höchstens diesen Teil der Zeit rechnen</translation>
+    </message>
+    <message>
+        <source>Hours to compute</source>
+        <translation>Zeiten zum Rechnen</translation>
+    </message>
+    <message>
+        <source>Hours to use the network</source>
+        <translation>Zeiten für das Netz</translation>
+    </message>
+    <message>
+        <source>Use metered connections</source>
+        <translation>Nach Menge abgerechnete Netze benutzen</translation>
+    </message>
+    <message>
+        <source>Download rate, at most</source>
+        <translation>Herunterladen, höchstens</translation>
+    </message>
+    <message>
+        <source>MB/s</source>
+        <translation>MB/s</translation>
+    </message>
+    <message>
+        <source>no limit</source>
+        <translation>keine Grenze</translation>
+    </message>
+    <message>
+        <source>Upload rate, at most</source>
+        <translation>Hochladen, höchstens</translation>
+    </message>
+    <message>
+        <source>Transfer in a month, at most</source>
+        <translation>Übertragen im Monat, höchstens</translation>
+    </message>
+    <message>
+        <source>GB</source>
+        <translation>GB</translation>
+    </message>
+    <message>
+        <source>Memory that stays free</source>
+        <translation>Arbeitsspeicher, der frei bleibt</translation>
+    </message>
+    <message>
+        <source>GPU memory that stays free</source>
+        <translation>Grafikspeicher, der frei bleibt</translation>
+    </message>
+    <message>
+        <source>Disk space for models, at most</source>
+        <translation>Plattenplatz für Modelle, höchstens</translation>
+    </message>
+    <message>
+        <source>Disk space that stays free</source>
+        <translation>Plattenplatz, der frei bleibt</translation>
+    </message>
+    <message>
+        <source>Folder for models</source>
+        <translation>Ordner für Modelle</translation>
+    </message>
+    <message>
+        <source>Price of a kilowatt-hour</source>
+        <translation>Preis einer Kilowattstunde</translation>
+    </message>
+    <message>
+        <source>Currency</source>
+        <translation>Währung</translation>
+    </message>
+    <message>
+        <source>Other prices at some hours</source>
+        <translation>Andere Preise zu manchen Zeiten</translation>
+    </message>
+    <message>
+        <source>Wait while a kilowatt-hour costs more than</source>
+        <translation>Warten, solange eine Kilowattstunde mehr kostet als</translation>
+    </message>
+    <message>
+        <source>never</source>
+        <translation>nie</translation>
+    </message>
+    <message>
+        <source>Energy in a day, at most</source>
+        <translation>Energie am Tag, höchstens</translation>
+    </message>
+    <message>
+        <source>kWh</source>
+        <translation>kWh</translation>
+    </message>
+    <message>
+        <source>Energy in a month, at most</source>
+        <translation>Energie im Monat, höchstens</translation>
+    </message>
+    <message>
+        <source>Power of the CPU while it computes</source>
+        <translation>Leistung des Prozessors beim Rechnen</translation>
+    </message>
+    <message>
+        <source>Power of a GPU while it computes</source>
+        <translation>Leistung einer Grafikkarte beim Rechnen</translation>
+    </message>
+    <message>
+        <source>Devices to lend</source>
+        <translation>Geräte zum Verleihen</translation>
+    </message>
+    <message>
+        <source>Threads on the CPU</source>
+        <translation>Threads auf dem Prozessor</translation>
+    </message>
+    <message>
+        <source>all</source>
+        <translation>alle</translation>
+    </message>
+    <message>
+        <source>Work that you have not judged yet</source>
+        <translation>Arbeit, über die Sie noch nicht entschieden haben</translation>
+    </message>
+    <message>
+        <source>Address for windows on other machines</source>
+        <translation>Adresse für Fenster auf anderen Rechnern</translation>
+    </message>
+    <message>
+        <source>Coordinators to join at start</source>
+        <translation>Koordinatoren, denen beim Start beigetreten wird</translation>
+    </message>
+    <message>
+        <source>Program that computes</source>
+        <translation>Programm, das rechnet</translation>
+    </message>
+    <message>
+        <source>Memory of one worker, at most</source>
+        <translation>Speicher eines Arbeitsprozesses, höchstens</translation>
+    </message>
+    <message>
+        <source>A silent worker is ended after</source>
+        <translation>Ein stummer Arbeitsprozess wird beendet nach</translation>
+    </message>
+    <message>
+        <source>The first that works</source>
+        <translation>Die erste, die geht</translation>
+    </message>
+    <message>
+        <source>is taken</source>
+        <translation>wird angenommen</translation>
+    </message>
+    <message>
+        <source>is refused</source>
+        <translation>wird abgelehnt</translation>
+    </message>
+    <message>
+        <source>Terminals (for servers)</source>
+        <translation>Terminals (für Server)</translation>
+    </message>
+    <message>
+        <source>Screen saver</source>
+        <translation>Bildschirmschoner</translation>
+    </message>
 </context>
 <context>
     <name>shoal::ui::About</name>
@@ -1115,6 +1379,29 @@ Leer: nirgends.</translation>
     </message>
 </context>
 <context>
+    <name>shoal::ui::BundleDialog</name>
+    <message>
+        <source>Bundle for a bug report</source>
+        <translation>Paket für einen Fehlerbericht</translation>
+    </message>
+    <message>
+        <source>This is all that the file will hold. Keys, invites, addresses, and names of people and machines are taken out; look for yourself before you give it to anybody.</source>
+        <translation>Dies ist alles, was die Datei enthalten wird. Schlüssel, Einladungen, Adressen und Namen von Menschen und Rechnern sind entfernt; sehen Sie selbst nach, bevor Sie sie jemandem geben.</translation>
+    </message>
+    <message>
+        <source>Contents of the bundle</source>
+        <translation>Inhalt des Pakets</translation>
+    </message>
+    <message>
+        <source>Save the bundle</source>
+        <translation>Das Paket speichern</translation>
+    </message>
+    <message>
+        <source>%1 cannot be written: %2</source>
+        <translation>%1 kann nicht geschrieben werden: %2</translation>
+    </message>
+</context>
+<context>
     <name>shoal::ui::Chart</name>
     <message>
         <source>Table</source>
@@ -1163,6 +1450,118 @@ Leer: nirgends.</translation>
     <message>
         <source>Nothing here yet</source>
         <translation>Noch nichts hier</translation>
+    </message>
+    <message>
+        <source>This computer works for nobody yet.</source>
+        <translation>Dieser Rechner arbeitet noch für niemanden.</translation>
+    </message>
+    <message>
+        <source>Paste the address that a coordinator's administrator gave you. Nothing is joined before you have seen what it asks.</source>
+        <translation>Fügen Sie die Adresse ein, die Sie vom Verwalter eines Koordinators bekommen haben. Nichts geschieht, bevor Sie gesehen haben, was er verlangt.</translation>
+    </message>
+    <message>
+        <source>Joined</source>
+        <translation>Beigetreten</translation>
+    </message>
+    <message>
+        <source>Coordinators</source>
+        <translation>Koordinatoren</translation>
+    </message>
+    <message>
+        <source>This computer works for nobody yet. Join a coordinator below with the address that you were given.</source>
+        <translation>Dieser Rechner arbeitet noch für niemanden. Treten Sie unten mit der Adresse, die Sie bekommen haben, einem Koordinator bei.</translation>
+    </message>
+    <message>
+        <source>Your devices there, and why they get no work</source>
+        <translation>Ihre Geräte dort, und warum sie keine Arbeit bekommen</translation>
+    </message>
+    <message>
+        <source>It has not said anything about your devices yet.</source>
+        <translation>Er hat noch nichts über Ihre Geräte gesagt.</translation>
+    </message>
+    <message>
+        <source>&amp;Leave…</source>
+        <translation>&amp;Verlassen…</translation>
+    </message>
+    <message>
+        <source>What may be computed here</source>
+        <translation>Was hier gerechnet werden darf</translation>
+    </message>
+    <message>
+        <source>Each kind of work is yours to allow or to deny. Work that you deny is given back.</source>
+        <translation>Über jede Art Arbeit entscheiden Sie. Arbeit, die Sie ablehnen, wird zurückgegeben.</translation>
+    </message>
+    <message>
+        <source>Join a coordinator</source>
+        <translation>Einem Koordinator beitreten</translation>
+    </message>
+    <message>
+        <source>Address of a coordinator</source>
+        <translation>Adresse eines Koordinators</translation>
+    </message>
+    <message>
+        <source>See what it &amp;asks</source>
+        <translation>&amp;Sehen, was er verlangt</translation>
+    </message>
+    <message>
+        <source>%1 while it works</source>
+        <translation>%1, während es arbeitet</translation>
+    </message>
+    <message>
+        <source>about %1 while it works</source>
+        <translation>etwa %1, während es arbeitet</translation>
+    </message>
+    <message>
+        <source>Leave %1</source>
+        <translation>%1 verlassen</translation>
+    </message>
+    <message>
+        <source>Connected since %1.</source>
+        <translation>Verbunden seit %1.</translation>
+    </message>
+    <message>
+        <source>%1: %2</source>
+        <translation>%1: %2</translation>
+    </message>
+    <message>
+        <source>(next in %1)</source>
+        <translation>(nächster Versuch in %1)</translation>
+    </message>
+    <message>
+        <source>Asking…</source>
+        <translation>Fragt…</translation>
+    </message>
+    <message>
+        <source>It has no work now, and does not say what may come.</source>
+        <translation>Er hat jetzt keine Arbeit und sagt nicht, was kommen kann.</translation>
+    </message>
+    <message>
+        <source>This is the work that may come. You can deny any of it later.</source>
+        <translation>Diese Arbeit kann kommen. Sie können später jede Art ablehnen.</translation>
+    </message>
+    <message>
+        <source>&amp;Join</source>
+        <translation>&amp;Beitreten</translation>
+    </message>
+    <message>
+        <source>Not this one</source>
+        <translation>Diesen nicht</translation>
+    </message>
+    <message>
+        <source>Joining…</source>
+        <translation>Beitreten…</translation>
+    </message>
+    <message>
+        <source>Leave</source>
+        <translation>Verlassen</translation>
+    </message>
+    <message>
+        <source>Leave %1? Its stages are given back, and nothing more comes from there. What you earned stays in its ledger, and the receipts stay here.</source>
+        <translation>%1 verlassen? Seine Abschnitte werden zurückgegeben, und von dort kommt nichts mehr. Was Sie verdient haben, bleibt in seinem Hauptbuch, und die Quittungen bleiben hier.</translation>
+    </message>
+    <message>
+        <source>&amp;Leave</source>
+        <translation>&amp;Verlassen</translation>
     </message>
 </context>
 <context>
@@ -1280,6 +1679,194 @@ Leer: nirgends.</translation>
     <message>
         <source>Nothing here yet</source>
         <translation>Noch nichts hier</translation>
+    </message>
+    <message>
+        <source>No device is known yet</source>
+        <translation>Noch ist kein Gerät bekannt</translation>
+    </message>
+    <message>
+        <source>Shoal looks for GPUs and the CPU while it starts, and again every minute. If none appears, the log says why.</source>
+        <translation>Shoal sucht beim Start nach Grafikkarten und Prozessor, und dann jede Minute wieder. Erscheint keines, sagt das Protokoll, warum.</translation>
+    </message>
+    <message>
+        <source>Open the log</source>
+        <translation>Protokoll öffnen</translation>
+    </message>
+    <message>
+        <source>Devices of this computer</source>
+        <translation>Geräte dieses Rechners</translation>
+    </message>
+    <message>
+        <source>Devices</source>
+        <translation>Geräte</translation>
+    </message>
+    <message>
+        <source>&amp;Lend this device</source>
+        <translation>Dieses Gerät &amp;verleihen</translation>
+    </message>
+    <message>
+        <source>What it can do</source>
+        <translation>Was es kann</translation>
+    </message>
+    <message>
+        <source>&amp;Measure again</source>
+        <translation>Neu &amp;messen</translation>
+    </message>
+    <message>
+        <source>Progress of the measurement</source>
+        <translation>Fortschritt der Messung</translation>
+    </message>
+    <message>
+        <source>Lend %1</source>
+        <translation>%1 verleihen</translation>
+    </message>
+    <message>
+        <source>This device is not lent: it is left alone.</source>
+        <translation>Dieses Gerät wird nicht verliehen: es bleibt in Ruhe.</translation>
+    </message>
+    <message>
+        <source>Credit today</source>
+        <translation>Guthaben heute</translation>
+    </message>
+    <message>
+        <source>Confirmed by the coordinators</source>
+        <translation>Von den Koordinatoren bestätigt</translation>
+    </message>
+    <message>
+        <source>Tokens today</source>
+        <translation>Token heute</translation>
+    </message>
+    <message>
+        <source>Busy</source>
+        <translation>Ausgelastet</translation>
+    </message>
+    <message>
+        <source>Part of the last minute</source>
+        <translation>Teil der letzten Minute</translation>
+    </message>
+    <message>
+        <source>Stages</source>
+        <translation>Abschnitte</translation>
+    </message>
+    <message>
+        <source>Temperature</source>
+        <translation>Temperatur</translation>
+    </message>
+    <message>
+        <source>Power</source>
+        <translation>Leistung</translation>
+    </message>
+    <message>
+        <source>%1, measured</source>
+        <translation>%1, gemessen</translation>
+    </message>
+    <message>
+        <source>%1, estimated</source>
+        <translation>%1, geschätzt</translation>
+    </message>
+    <message>
+        <source>Memory</source>
+        <translation>Speicher</translation>
+    </message>
+    <message>
+        <source>%1, of which Shoal uses %2</source>
+        <translation>%1, davon braucht Shoal %2</translation>
+    </message>
+    <message>
+        <source>Pace</source>
+        <translation>Tempo</translation>
+    </message>
+    <message>
+        <source>as fast as it can</source>
+        <translation>so schnell es geht</translation>
+    </message>
+    <message>
+        <source>at most %1 of the time. %2</source>
+        <translation>höchstens %1 der Zeit. %2</translation>
+    </message>
+    <message>
+        <source>Driver</source>
+        <translation>Treiber</translation>
+    </message>
+    <message>
+        <source>Kind</source>
+        <translation>Art</translation>
+    </message>
+    <message>
+        <source>%1 on the CPU</source>
+        <translation>%1 auf dem Prozessor</translation>
+    </message>
+    <message>
+        <source>Worker</source>
+        <translation>Arbeitsprozess</translation>
+    </message>
+    <message>
+        <source>not running</source>
+        <translation>läuft nicht</translation>
+    </message>
+    <message>
+        <source>process %1</source>
+        <translation>Prozess %1</translation>
+    </message>
+    <message>
+        <source>Restarts</source>
+        <translation>Neustarts</translation>
+    </message>
+    <message>
+        <source>How often its worker had to be started anew</source>
+        <translation>Wie oft sein Arbeitsprozess neu gestartet werden musste</translation>
+    </message>
+    <message>
+        <source>Tokens, one by one</source>
+        <translation>Token, einzeln</translation>
+    </message>
+    <message>
+        <source>Through one block of fixed shape</source>
+        <translation>Durch einen Block fester Form</translation>
+    </message>
+    <message>
+        <source>Tokens, many at once</source>
+        <translation>Token, viele zugleich</translation>
+    </message>
+    <message>
+        <source>Arithmetic</source>
+        <translation>Rechenleistung</translation>
+    </message>
+    <message>
+        <source>Reading weights</source>
+        <translation>Gewichte lesen</translation>
+    </message>
+    <message>
+        <source>Copying</source>
+        <translation>Kopieren</translation>
+    </message>
+    <message>
+        <source>Measured</source>
+        <translation>Gemessen</translation>
+    </message>
+    <message>
+        <source>not yet</source>
+        <translation>noch nicht</translation>
+    </message>
+    <message>
+        <source>Not tested yet whether its results are exact.</source>
+        <translation>Noch nicht geprüft, ob die Ergebnisse exakt sind.</translation>
+    </message>
+    <message>
+        <source>✓ Exact: all %1 test results have the same bits as the reference.</source>
+        <translation>✓ Exakt: alle %1 Testergebnisse haben dieselben Bits wie die Vorlage.</translation>
+    </message>
+    <message>
+        <source>✗ Not exact: %1 of %2 test results differ from the reference. First: %3</source>
+        <translation>✗ Nicht exakt: %1 von %2 Testergebnissen weichen von der Vorlage ab. Zuerst: %3</translation>
+    </message>
+    <message>
+        <source>Measuring for %1; it takes less than a minute.</source>
+        <translation>Misst seit %1; es dauert weniger als eine Minute.</translation>
+    </message>
+    <message>
+        <source>Waiting until the device has no stage; so far %1.</source>
+        <translation>Wartet, bis das Gerät keinen Abschnitt hat; bisher %1.</translation>
     </message>
 </context>
 <context>
@@ -1451,12 +2038,198 @@ Leer: nirgends.</translation>
         <source>Up to %1 to download; %2 credit for a thousand tokens</source>
         <translation>Bis zu %1 herunterzuladen; %2 Guthaben für tausend Token</translation>
     </message>
+    <message>
+        <source>the text stays on trusted computers; yours sees numbers only</source>
+        <translation type="unfinished" />
+    </message>
+    <message>
+        <source>public text: the owners of the computers could read it</source>
+        <translation type="unfinished" />
+    </message>
+    <message>
+        <source>up to %1 to download; %2 credit for a thousand tokens</source>
+        <translation type="unfinished" />
+    </message>
+</context>
+<context>
+    <name>shoal::ui::IdleCard</name>
+    <message>
+        <source>Who tells that you are away</source>
+        <translation>Wer sagt, dass Sie fort sind</translation>
+    </message>
+    <message>
+        <source>Sources of idle time</source>
+        <translation>Quellen für Zeit ohne Eingabe</translation>
+    </message>
+    <message>
+        <source>No source has been tried yet. Press Test.</source>
+        <translation>Noch keine Quelle wurde probiert. Drücken Sie Testen.</translation>
+    </message>
+    <message>
+        <source>&amp;Test</source>
+        <translation>&amp;Testen</translation>
+    </message>
+    <message>
+        <source>Test the sources of idle time</source>
+        <translation>Die Quellen für Zeit ohne Eingabe testen</translation>
+    </message>
+    <message>
+        <source>%1 Leave keyboard and mouse alone for some seconds and test again: the time has to grow.</source>
+        <translation>%1 Lassen Sie Tastatur und Maus einige Sekunden in Ruhe und testen Sie wieder: die Zeit muss wachsen.</translation>
+    </message>
+    <message>
+        <source>Nobody tells. Until somebody does, Shoal takes the computer as in use.</source>
+        <translation>Niemand sagt es. Bis es jemand tut, hält Shoal den Rechner für benutzt.</translation>
+    </message>
+    <message>
+        <source>Nothing on this computer tells whether you are here, so it counts as in use. If it is a server, choose the mode “Always”.</source>
+        <translation>Nichts auf diesem Rechner verrät, ob Sie da sind, darum gilt er als benutzt. Ist er ein Server, wählen Sie „Immer“.</translation>
+    </message>
+    <message>
+        <source>%1 (told by %2)</source>
+        <translation>%1 (sagt %2)</translation>
+    </message>
+    <message>
+        <source>Not known: %1</source>
+        <translation>Nicht bekannt: %1</translation>
+    </message>
+</context>
+<context>
+    <name>shoal::ui::LeaveByCard</name>
+    <message>
+        <source>I need it back by</source>
+        <translation>Ich brauche ihn zurück um</translation>
+    </message>
+    <message>
+        <source>When you need the computer back</source>
+        <translation>Wann Sie den Rechner zurück brauchen</translation>
+    </message>
+    <message>
+        <source>&amp;Set</source>
+        <translation>&amp;Setzen</translation>
+    </message>
+    <message>
+        <source>Set when you need the computer back</source>
+        <translation>Setzen, wann Sie den Rechner zurück brauchen</translation>
+    </message>
+    <message>
+        <source>No such time</source>
+        <translation>Keine solche Zeit</translation>
+    </message>
+    <message>
+        <source>Only work that ends before this time is taken, and then none.</source>
+        <translation>Nur Arbeit, die vor dieser Zeit endet, wird angenommen, und danach keine.</translation>
+    </message>
+    <message>
+        <source>Only work that ends before %1 is taken, and then none.</source>
+        <translation>Nur Arbeit, die vor %1 endet, wird angenommen, und danach keine.</translation>
+    </message>
+    <message>
+        <source>That time is over. Choose a later one.</source>
+        <translation>Diese Zeit ist vorbei. Wählen Sie eine spätere.</translation>
+    </message>
 </context>
 <context>
     <name>shoal::ui::LogPage</name>
     <message>
         <source>Nothing here yet</source>
         <translation>Noch nichts hier</translation>
+    </message>
+    <message>
+        <source>Log</source>
+        <translation>Protokoll</translation>
+    </message>
+    <message>
+        <source>Nothing has been logged yet.</source>
+        <translation>Noch wurde nichts protokolliert.</translation>
+    </message>
+    <message>
+        <source>Least level</source>
+        <translation>Kleinste Stufe</translation>
+    </message>
+    <message>
+        <source>Everything</source>
+        <translation>Alles</translation>
+    </message>
+    <message>
+        <source>Warnings and errors</source>
+        <translation>Warnungen und Fehler</translation>
+    </message>
+    <message>
+        <source>Errors</source>
+        <translation>Fehler</translation>
+    </message>
+    <message>
+        <source>Module</source>
+        <translation>Teil</translation>
+    </message>
+    <message>
+        <source>All modules</source>
+        <translation>Alle Teile</translation>
+    </message>
+    <message>
+        <source>&amp;Follow</source>
+        <translation>&amp;Folgen</translation>
+    </message>
+    <message>
+        <source>Stay at the newest line</source>
+        <translation>Bei der neuesten Zeile bleiben</translation>
+    </message>
+    <message>
+        <source>&amp;Bundle for a bug report…</source>
+        <translation>&amp;Paket für einen Fehlerbericht…</translation>
+    </message>
+    <message>
+        <source>Search</source>
+        <translation>Suchen</translation>
+    </message>
+    <message numerus="yes">
+        <source>%1 of %n line(s)</source>
+        <translation>
+            <numerusform>%1 von %n Zeile</numerusform>
+            <numerusform>%1 von %n Zeilen</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>shoal::ui::ModesCard</name>
+    <message>
+        <source>Modes</source>
+        <translation>Betriebsarten</translation>
+    </message>
+    <message>
+        <source>“Always” works whatever the rules say of you, of hours, load and battery; limits of temperature, memory and disk, and caps, hold all the same.</source>
+        <translation>„Immer“ arbeitet, was auch die Regeln über Sie, über Zeiten, Last und Akku sagen; Grenzen für Temperatur, Speicher und Platte sowie Höchstmengen gelten trotzdem.</translation>
+    </message>
+    <message>
+        <source>until I change it</source>
+        <translation>bis ich es ändere</translation>
+    </message>
+    <message numerus="yes">
+        <source>for %n minute(s)</source>
+        <translation>
+            <numerusform>für %n Minute</numerusform>
+            <numerusform>für %n Minuten</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>for %n hour(s)</source>
+        <translation>
+            <numerusform>für %n Stunde</numerusform>
+            <numerusform>für %n Stunden</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>Mode of %1</source>
+        <translation>Betriebsart von %1</translation>
+    </message>
+    <message>
+        <source>For how long: %1</source>
+        <translation>Wie lange: %1</translation>
+    </message>
+    <message>
+        <source>until %1</source>
+        <translation>bis %1</translation>
     </message>
 </context>
 <context>
@@ -1484,6 +2257,33 @@ Leer: nirgends.</translation>
     <message>
         <source>Open Shoal</source>
         <translation>Shoal öffnen</translation>
+    </message>
+</context>
+<context>
+    <name>shoal::ui::OfferCard</name>
+    <message>
+        <source>Its publisher does not say what it is for.</source>
+        <translation>Wer es veröffentlicht hat, sagt nicht, wozu es dient.</translation>
+    </message>
+    <message>
+        <source>Up to %1 to fetch · %2 credit for 1,000 tokens · %3</source>
+        <translation>Bis zu %1 zu holen · %2 Guthaben für 1.000 Token · %3</translation>
+    </message>
+    <message>
+        <source>Allow</source>
+        <translation>Erlauben</translation>
+    </message>
+    <message>
+        <source>Deny</source>
+        <translation>Ablehnen</translation>
+    </message>
+    <message>
+        <source>Allow %1</source>
+        <translation>%1 erlauben</translation>
+    </message>
+    <message>
+        <source>Deny %1</source>
+        <translation>%1 ablehnen</translation>
     </message>
 </context>
 <context>
@@ -1569,6 +2369,39 @@ Leer: nirgends.</translation>
     </message>
 </context>
 <context>
+    <name>shoal::ui::PairingCard</name>
+    <message>
+        <source>Windows on other machines</source>
+        <translation>Fenster auf anderen Rechnern</translation>
+    </message>
+    <message>
+        <source>No other machine may control this one.</source>
+        <translation>Kein anderer Rechner darf diesen steuern.</translation>
+    </message>
+    <message>
+        <source>&amp;Pair another window…</source>
+        <translation>Ein weiteres Fenster &amp;koppeln…</translation>
+    </message>
+    <message>
+        <source>&amp;Remove the selected one</source>
+        <translation>Das gewählte &amp;entfernen</translation>
+    </message>
+    <message>
+        <source>Paired windows can connect over the network now.</source>
+        <translation>Gekoppelte Fenster können sich jetzt über das Netz verbinden.</translation>
+    </message>
+    <message>
+        <source>Off: give an address above to let paired windows connect.</source>
+        <translation>Aus: geben Sie oben eine Adresse an, damit gekoppelte Fenster sich verbinden können.</translation>
+    </message>
+    <message>
+        <source>Give this address to the window on the other machine before %1. It works once:
+%2</source>
+        <translation>Geben Sie diese Adresse vor %1 dem Fenster auf dem anderen Rechner. Sie gilt einmal:
+%2</translation>
+    </message>
+</context>
+<context>
     <name>shoal::ui::ResourceCard</name>
     <message>
         <source>By rules</source>
@@ -1616,6 +2449,41 @@ Leer: nirgends.</translation>
     <message>
         <source>Nothing here yet</source>
         <translation>Noch nichts hier</translation>
+    </message>
+    <message>
+        <source>Groups of rules</source>
+        <translation>Gruppen von Regeln</translation>
+    </message>
+    <message>
+        <source>Now</source>
+        <translation>Jetzt</translation>
+    </message>
+    <message>
+        <source>Last week</source>
+        <translation>Letzte Woche</translation>
+    </message>
+</context>
+<context>
+    <name>shoal::ui::SensorsCard</name>
+    <message>
+        <source>What Shoal knows of this computer</source>
+        <translation>Was Shoal von diesem Rechner weiß</translation>
+    </message>
+    <message>
+        <source>Sensors</source>
+        <translation>Fühler</translation>
+    </message>
+    <message>
+        <source>No sensor has answered yet.</source>
+        <translation>Noch hat kein Fühler geantwortet.</translation>
+    </message>
+    <message>
+        <source>&amp;Ask the selected one again</source>
+        <translation>Den gewählten noch einmal &amp;fragen</translation>
+    </message>
+    <message>
+        <source>%1: %2</source>
+        <translation>%1: %2</translation>
     </message>
 </context>
 <context>
@@ -1695,6 +2563,10 @@ Leer: nirgends.</translation>
     <message>
         <source>Acts when Shoal starts again.</source>
         <translation>Wirkt, wenn Shoal neu startet.</translation>
+    </message>
+    <message>
+        <source>default</source>
+        <translation>Voreinstellung</translation>
     </message>
 </context>
 <context>
@@ -1809,6 +2681,237 @@ Leer: nirgends.</translation>
         <source>Nothing here yet</source>
         <translation>Noch nichts hier</translation>
     </message>
+    <message>
+        <source>Nothing to count yet</source>
+        <translation>Noch nichts zu zählen</translation>
+    </message>
+    <message>
+        <source>Credit, tokens, hours and energy are counted here from the first work on.</source>
+        <translation>Guthaben, Token, Stunden und Energie werden hier von der ersten Arbeit an gezählt.</translation>
+    </message>
+    <message>
+        <source>Today</source>
+        <translation>Heute</translation>
+    </message>
+    <message>
+        <source>7 days</source>
+        <translation>7 Tage</translation>
+    </message>
+    <message>
+        <source>30 days</source>
+        <translation>30 Tage</translation>
+    </message>
+    <message>
+        <source>Ever</source>
+        <translation>Insgesamt</translation>
+    </message>
+    <message>
+        <source>Show: %1</source>
+        <translation>Zeigen: %1</translation>
+    </message>
+    <message>
+        <source>Device</source>
+        <translation>Gerät</translation>
+    </message>
+    <message>
+        <source>All devices</source>
+        <translation>Alle Geräte</translation>
+    </message>
+    <message>
+        <source>Credit</source>
+        <translation>Guthaben</translation>
+    </message>
+    <message>
+        <source>Tokens</source>
+        <translation>Token</translation>
+    </message>
+    <message>
+        <source>Hours</source>
+        <translation>Zeiten</translation>
+    </message>
+    <message>
+        <source>Energy</source>
+        <translation>Energie</translation>
+    </message>
+    <message>
+        <source>Cost</source>
+        <translation>Kosten</translation>
+    </message>
+    <message>
+        <source>Highest temperature</source>
+        <translation>Höchste Temperatur</translation>
+    </message>
+    <message>
+        <source>Nothing in this time.</source>
+        <translation>Nichts in dieser Zeit.</translation>
+    </message>
+    <message>
+        <source>No device tells its temperature.</source>
+        <translation>Kein Gerät verrät seine Temperatur.</translation>
+    </message>
+    <message>
+        <source>By device</source>
+        <translation>Nach Gerät</translation>
+    </message>
+    <message>
+        <source>Statistics by device</source>
+        <translation>Statistik nach Gerät</translation>
+    </message>
+    <message>
+        <source>No device has worked in this time.</source>
+        <translation>Kein Gerät hat in dieser Zeit gearbeitet.</translation>
+    </message>
+    <message>
+        <source>Receipts</source>
+        <translation>Quittungen</translation>
+    </message>
+    <message>
+        <source>A coordinator signs what each piece of work was worth. Shoal keeps these receipts and can check every signature and the sum without asking anybody.</source>
+        <translation>Ein Koordinator unterschreibt, was jede Arbeit wert war. Shoal hebt diese Quittungen auf und kann jede Unterschrift und die Summe prüfen, ohne jemanden zu fragen.</translation>
+    </message>
+    <message>
+        <source>&amp;Verify my total</source>
+        <translation>Meine Summe &amp;prüfen</translation>
+    </message>
+    <message>
+        <source>Answers to the check of receipts</source>
+        <translation>Antworten auf die Prüfung der Quittungen</translation>
+    </message>
+    <message>
+        <source>No receipt yet: the first comes with the first work.</source>
+        <translation>Noch keine Quittung: die erste kommt mit der ersten Arbeit.</translation>
+    </message>
+    <message>
+        <source>Confirmed</source>
+        <translation>Bestätigt</translation>
+    </message>
+    <message>
+        <source>Pending</source>
+        <translation>Offen</translation>
+    </message>
+    <message>
+        <source>Rejected</source>
+        <translation>Abgelehnt</translation>
+    </message>
+    <message>
+        <source>Worked</source>
+        <translation>Gearbeitet</translation>
+    </message>
+    <message>
+        <source>Ready, without work</source>
+        <translation>Bereit, ohne Arbeit</translation>
+    </message>
+    <message>
+        <source>h</source>
+        <translation>h</translation>
+    </message>
+    <message>
+        <source>kWh</source>
+        <translation>kWh</translation>
+    </message>
+    <message>
+        <source>°C</source>
+        <translation>°C</translation>
+    </message>
+    <message>
+        <source>%1 pending, %2 rejected</source>
+        <translation>%1 offen, %2 abgelehnt</translation>
+    </message>
+    <message>
+        <source>through your stages</source>
+        <translation>durch Ihre Abschnitte</translation>
+    </message>
+    <message>
+        <source>of %1 that your rules allowed</source>
+        <translation>von %1, die Ihre Regeln erlaubten</translation>
+    </message>
+    <message>
+        <source>Duty</source>
+        <translation>Auslastung</translation>
+    </message>
+    <message>
+        <source>worked, of what was allowed</source>
+        <translation>gearbeitet, vom Erlaubten</translation>
+    </message>
+    <message>
+        <source>%1 credit for a kWh</source>
+        <translation>%1 Guthaben je kWh</translation>
+    </message>
+    <message>
+        <source>at your price</source>
+        <translation>zu Ihrem Preis</translation>
+    </message>
+    <message>
+        <source>Network</source>
+        <translation>Netz</translation>
+    </message>
+    <message>
+        <source>%1 down, %2 up</source>
+        <translation>%1 geholt, %2 gesendet</translation>
+    </message>
+    <message>
+        <source>Hottest</source>
+        <translation>Heißeste</translation>
+    </message>
+    <message>
+        <source>Checking every signature…</source>
+        <translation>Jede Unterschrift wird geprüft…</translation>
+    </message>
+    <message>
+        <source>There is no receipt to check yet.</source>
+        <translation>Noch ist keine Quittung zu prüfen.</translation>
+    </message>
+    <message>
+        <source>✓ Your total is right.</source>
+        <translation>✓ Ihre Summe stimmt.</translation>
+    </message>
+    <message>
+        <source>✗ Not every total is right: see below.</source>
+        <translation>✗ Nicht jede Summe stimmt: siehe unten.</translation>
+    </message>
+</context>
+<context>
+    <name>shoal::ui::TraceCard</name>
+    <message>
+        <source>The last week</source>
+        <translation>Die letzte Woche</translation>
+    </message>
+    <message>
+        <source>Timeline of the last week; arrow keys walk through it</source>
+        <translation>Zeitleiste der letzten Woche; Pfeiltasten gehen hindurch</translation>
+    </message>
+    <message>
+        <source>What happened, and why</source>
+        <translation>Was geschah, und warum</translation>
+    </message>
+    <message>
+        <source>Nothing is recorded yet.</source>
+        <translation>Noch ist nichts aufgezeichnet.</translation>
+    </message>
+    <message>
+        <source>Table</source>
+        <translation>Tabelle</translation>
+    </message>
+    <message>
+        <source>Show the last week as a table</source>
+        <translation>Die letzte Woche als Tabelle zeigen</translation>
+    </message>
+    <message>
+        <source>The last week as a table</source>
+        <translation>Die letzte Woche als Tabelle</translation>
+    </message>
+    <message>
+        <source>Point at a span, or walk with the arrow keys, to see what it was.</source>
+        <translation>Zeigen Sie auf einen Abschnitt, oder gehen Sie mit den Pfeiltasten, um zu sehen, was war.</translation>
+    </message>
+    <message>
+        <source>%1, %2 to %3 (%4): %5. %6</source>
+        <translation>%1, %2 bis %3 (%4): %5. %6</translation>
+    </message>
+    <message>
+        <source>now</source>
+        <translation>jetzt</translation>
+    </message>
 </context>
 <context>
     <name>shoal::ui::Tray</name>
@@ -1877,6 +2980,53 @@ Leer: nirgends.</translation>
     </message>
 </context>
 <context>
+    <name>shoal::ui::WhatIfCard</name>
+    <message>
+        <source>What if?</source>
+        <translation>Was wäre, wenn?</translation>
+    </message>
+    <message>
+        <source>Move a limit and see how long last week's work could have been. Nothing changes until you apply it.</source>
+        <translation>Verschieben Sie eine Grenze und sehen Sie, wie lange letzte Woche hätte gearbeitet werden können. Nichts ändert sich, bis Sie es übernehmen.</translation>
+    </message>
+    <message>
+        <source>Limit to move</source>
+        <translation>Grenze zum Verschieben</translation>
+    </message>
+    <message>
+        <source>&amp;Apply</source>
+        <translation>&amp;Übernehmen</translation>
+    </message>
+    <message>
+        <source>%1 (as now)</source>
+        <translation>%1 (wie jetzt)</translation>
+    </message>
+    <message>
+        <source>%1 h</source>
+        <translation>%1 h</translation>
+    </message>
+    <message>
+        <source>%1 → %2</source>
+        <translation>%1 → %2</translation>
+    </message>
+    <message>
+        <source> (+%1)</source>
+        <translation> (+%1)</translation>
+    </message>
+    <message>
+        <source> (−%1)</source>
+        <translation> (−%1)</translation>
+    </message>
+    <message>
+        <source>Shoal has not watched this computer for long enough to tell.</source>
+        <translation>Shoal hat diesen Rechner noch nicht lange genug beobachtet, um es zu sagen.</translation>
+    </message>
+    <message>
+        <source>Above: as it was allowed. Below: as it would have been. Of the %1 that Shoal was watching in the last 7 days, as if all modes had been “By my rules”.</source>
+        <translation>Oben: wie es erlaubt war. Unten: wie es gewesen wäre. Von den %1, die Shoal in den letzten 7 Tagen beobachtet hat, als wären alle Betriebsarten „Nach meinen Regeln“ gewesen.</translation>
+    </message>
+</context>
+<context>
     <name>shoal::ui::Window</name>
     <message>
         <source>Shoal</source>
@@ -1920,6 +3070,650 @@ Leer: nirgends.</translation>
     <message>
         <source>Nothing here yet</source>
         <translation>Noch nichts hier</translation>
+    </message>
+    <message>
+        <source>Stages now</source>
+        <translation>Abschnitte jetzt</translation>
+    </message>
+    <message>
+        <source>Transfers</source>
+        <translation>Übertragungen</translation>
+    </message>
+    <message>
+        <source>Nothing is fetched now. Parts of models are fetched when work needs them, and kept.</source>
+        <translation>Zurzeit wird nichts geholt. Teile von Modellen werden geholt, wenn Arbeit sie braucht, und aufgehoben.</translation>
+    </message>
+    <message>
+        <source>History</source>
+        <translation>Verlauf</translation>
+    </message>
+    <message>
+        <source>No stage has ended yet.</source>
+        <translation>Noch ist kein Abschnitt zu Ende.</translation>
+    </message>
+    <message>
+        <source>No stage is open. %1</source>
+        <translation>Kein Abschnitt ist offen. %1</translation>
+    </message>
+</context>
+<context>
+    <name>shoal::ui::YieldCard</name>
+    <message>
+        <source>How fast you got your devices back</source>
+        <translation>Wie schnell Sie Ihre Geräte zurückbekamen</translation>
+    </message>
+    <message>
+        <source>half of the times within</source>
+        <translation>in der Hälfte der Fälle binnen</translation>
+    </message>
+    <message>
+        <source>99 of 100 times within</source>
+        <translation>99 von 100 Malen binnen</translation>
+    </message>
+    <message>
+        <source>your bound</source>
+        <translation>Ihre Grenze</translation>
+    </message>
+    <message>
+        <source>Nothing computed</source>
+        <translation>Nichts rechnete</translation>
+    </message>
+    <message>
+        <source>Memory was free</source>
+        <translation>Speicher war frei</translation>
+    </message>
+    <message>
+        <source>%1 ms</source>
+        <translation>%1 ms</translation>
+    </message>
+    <message>
+        <source>%1 s</source>
+        <translation>%1 s</translation>
+    </message>
+    <message>
+        <source>It has not been measured yet: that happens whenever you come back.</source>
+        <translation>Noch nicht gemessen: das geschieht, wann immer Sie zurückkommen.</translation>
+    </message>
+    <message numerus="yes">
+        <source>Measured %n time(s), never late.</source>
+        <translation>
+            <numerusform>%n Mal gemessen, nie zu spät.</numerusform>
+            <numerusform>%n Mal gemessen, nie zu spät.</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>Measured %n time(s), late in %1.</source>
+        <translation>
+            <numerusform>%n Mal gemessen, %1 Mal zu spät.</numerusform>
+            <numerusform>%n Mal gemessen, %1 Mal zu spät.</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>tables</name>
+    <message>
+        <source>Name</source>
+        <translation>Name</translation>
+    </message>
+    <message>
+        <source>Paired</source>
+        <translation>Gekoppelt</translation>
+    </message>
+    <message>
+        <source>Last used</source>
+        <translation>Zuletzt benutzt</translation>
+    </message>
+    <message>
+        <source>Hour</source>
+        <translation>Stunde</translation>
+    </message>
+    <message>
+        <source>Day</source>
+        <translation>Tag</translation>
+    </message>
+    <message>
+        <source>Week from</source>
+        <translation>Woche ab</translation>
+    </message>
+    <message>
+        <source>Month</source>
+        <translation>Monat</translation>
+    </message>
+    <message>
+        <source>%1 to %2</source>
+        <translation>%1 bis %2</translation>
+    </message>
+    <message>
+        <source>pending</source>
+        <translation>offen</translation>
+    </message>
+    <message>
+        <source>confirmed</source>
+        <translation>bestätigt</translation>
+    </message>
+    <message>
+        <source>rejected</source>
+        <translation>abgelehnt</translation>
+    </message>
+    <message>
+        <source>ready</source>
+        <translation>bereit</translation>
+    </message>
+    <message>
+        <source>waits</source>
+        <translation>wartet</translation>
+    </message>
+    <message>
+        <source>paused</source>
+        <translation>angehalten</translation>
+    </message>
+    <message>
+        <source>needs you</source>
+        <translation>braucht Sie</translation>
+    </message>
+    <message>
+        <source>offline</source>
+        <translation>nicht verbunden</translation>
+    </message>
+    <message>
+        <source>GPU</source>
+        <translation>Grafikkarte</translation>
+    </message>
+    <message>
+        <source>CPU</source>
+        <translation>Prozessor</translation>
+    </message>
+    <message>
+        <source>Network</source>
+        <translation>Netz</translation>
+    </message>
+    <message>
+        <source>By my rules</source>
+        <translation>Nach meinen Regeln</translation>
+    </message>
+    <message>
+        <source>Always</source>
+        <translation>Immer</translation>
+    </message>
+    <message>
+        <source>Paused</source>
+        <translation>Angehalten</translation>
+    </message>
+    <message>
+        <source>public</source>
+        <translation>öffentlich</translation>
+    </message>
+    <message>
+        <source>anchored</source>
+        <translation>verankert</translation>
+    </message>
+    <message>
+        <source>Public: the owners of the computers that take part can read the text.</source>
+        <translation>Öffentlich: die Besitzer der beteiligten Rechner können den Text lesen.</translation>
+    </message>
+    <message>
+        <source>Anchored: the text itself stays on trusted computers; what passes through others can be guessed back by who tries hard.</source>
+        <translation>Verankert: der Text selbst bleibt auf vertrauten Rechnern; was durch andere geht, lässt sich mit viel Mühe zurückraten.</translation>
+    </message>
+    <message>
+        <source>connecting</source>
+        <translation>verbindet</translation>
+    </message>
+    <message>
+        <source>connected</source>
+        <translation>verbunden</translation>
+    </message>
+    <message>
+        <source>tries again</source>
+        <translation>versucht es wieder</translation>
+    </message>
+    <message>
+        <source>refused</source>
+        <translation>abgewiesen</translation>
+    </message>
+    <message>
+        <source>fetching</source>
+        <translation>holt</translation>
+    </message>
+    <message>
+        <source>loading</source>
+        <translation>lädt</translation>
+    </message>
+    <message>
+        <source>loaded</source>
+        <translation>geladen</translation>
+    </message>
+    <message>
+        <source>working</source>
+        <translation>arbeitet</translation>
+    </message>
+    <message>
+        <source>standing by</source>
+        <translation>in Bereitschaft</translation>
+    </message>
+    <message>
+        <source>without work</source>
+        <translation>ohne Arbeit</translation>
+    </message>
+    <message>
+        <source>asleep</source>
+        <translation>schläft</translation>
+    </message>
+    <message>
+        <source>finishing</source>
+        <translation>beendet</translation>
+    </message>
+    <message>
+        <source>quarantined</source>
+        <translation>in Quarantäne</translation>
+    </message>
+    <message>
+        <source>gone</source>
+        <translation>fort</translation>
+    </message>
+    <message>
+        <source>starting</source>
+        <translation>startet</translation>
+    </message>
+    <message>
+        <source>failed</source>
+        <translation>fehlgeschlagen</translation>
+    </message>
+    <message>
+        <source>You at the computer</source>
+        <translation>Sie am Rechner</translation>
+    </message>
+    <message>
+        <source>Films and calls</source>
+        <translation>Filme und Gespräche</translation>
+    </message>
+    <message>
+        <source>Power supply</source>
+        <translation>Stromversorgung</translation>
+    </message>
+    <message>
+        <source>Load of other programs</source>
+        <translation>Last anderer Programme</translation>
+    </message>
+    <message>
+        <source>GPUs</source>
+        <translation>Grafikkarten</translation>
+    </message>
+    <message>
+        <source>Exclusive programs</source>
+        <translation>Programme für sich</translation>
+    </message>
+    <message>
+        <source>Sleep and shutdown</source>
+        <translation>Schlaf und Herunterfahren</translation>
+    </message>
+    <message>
+        <source>Memory</source>
+        <translation>Speicher</translation>
+    </message>
+    <message>
+        <source>Disk</source>
+        <translation>Platte</translation>
+    </message>
+    <message>
+        <source>error</source>
+        <translation>Fehler</translation>
+    </message>
+    <message>
+        <source>warning</source>
+        <translation>Warnung</translation>
+    </message>
+    <message>
+        <source>info</source>
+        <translation>Hinweis</translation>
+    </message>
+    <message>
+        <source>Device</source>
+        <translation>Gerät</translation>
+    </message>
+    <message>
+        <source>Lent</source>
+        <translation>Verliehen</translation>
+    </message>
+    <message>
+        <source>yes</source>
+        <translation>ja</translation>
+    </message>
+    <message>
+        <source>no</source>
+        <translation>nein</translation>
+    </message>
+    <message>
+        <source>State</source>
+        <translation>Zustand</translation>
+    </message>
+    <message>
+        <source>Why</source>
+        <translation>Warum</translation>
+    </message>
+    <message>
+        <source>Credit today</source>
+        <translation>Guthaben heute</translation>
+    </message>
+    <message>
+        <source>Busy</source>
+        <translation>Ausgelastet</translation>
+    </message>
+    <message>
+        <source>Part of the last minute</source>
+        <translation>Teil der letzten Minute</translation>
+    </message>
+    <message>
+        <source>Temperature</source>
+        <translation>Temperatur</translation>
+    </message>
+    <message>
+        <source>Power</source>
+        <translation>Leistung</translation>
+    </message>
+    <message>
+        <source>Measured</source>
+        <translation>Gemessen</translation>
+    </message>
+    <message>
+        <source>Estimated</source>
+        <translation>Geschätzt</translation>
+    </message>
+    <message>
+        <source>Memory used</source>
+        <translation>Speicher belegt</translation>
+    </message>
+    <message>
+        <source>Stages</source>
+        <translation>Abschnitte</translation>
+    </message>
+    <message>
+        <source>Tokens one by one</source>
+        <translation>Token einzeln</translation>
+    </message>
+    <message>
+        <source>Driver</source>
+        <translation>Treiber</translation>
+    </message>
+    <message>
+        <source>Id</source>
+        <translation>Kennung</translation>
+    </message>
+    <message>
+        <source>Confirmed</source>
+        <translation>Bestätigt</translation>
+    </message>
+    <message>
+        <source>Pending</source>
+        <translation>Offen</translation>
+    </message>
+    <message>
+        <source>Rejected</source>
+        <translation>Abgelehnt</translation>
+    </message>
+    <message>
+        <source>Tokens</source>
+        <translation>Token</translation>
+    </message>
+    <message>
+        <source>Worked</source>
+        <translation>Gearbeitet</translation>
+    </message>
+    <message>
+        <source>Duty</source>
+        <translation>Auslastung</translation>
+    </message>
+    <message>
+        <source>Time worked, of the time that your rules allowed</source>
+        <translation>Gearbeitete Zeit, von der Zeit, die Ihre Regeln erlaubten</translation>
+    </message>
+    <message>
+        <source>Energy</source>
+        <translation>Energie</translation>
+    </message>
+    <message>
+        <source>Cost</source>
+        <translation>Kosten</translation>
+    </message>
+    <message>
+        <source>Hottest</source>
+        <translation>Heißeste</translation>
+    </message>
+    <message>
+        <source>Model</source>
+        <translation>Modell</translation>
+    </message>
+    <message>
+        <source>Parts</source>
+        <translation>Teile</translation>
+    </message>
+    <message>
+        <source>Which parts of the model this computer holds</source>
+        <translation>Welche Teile des Modells dieser Rechner hält</translation>
+    </message>
+    <message>
+        <source>Steps</source>
+        <translation>Schritte</translation>
+    </message>
+    <message>
+        <source>For</source>
+        <translation>Dauer</translation>
+    </message>
+    <message>
+        <source>Data</source>
+        <translation>Daten</translation>
+    </message>
+    <message>
+        <source>Coordinator</source>
+        <translation>Koordinator</translation>
+    </message>
+    <message>
+        <source>Lease</source>
+        <translation>Auftrag</translation>
+    </message>
+    <message>
+        <source>Shard</source>
+        <translation>Modellteil</translation>
+    </message>
+    <message>
+        <source>Progress</source>
+        <translation>Fortschritt</translation>
+    </message>
+    <message>
+        <source>Done</source>
+        <translation>Fertig</translation>
+    </message>
+    <message>
+        <source>%1 of %2</source>
+        <translation>%1 von %2</translation>
+    </message>
+    <message>
+        <source>Rate</source>
+        <translation>Rate</translation>
+    </message>
+    <message>
+        <source>Left</source>
+        <translation>Bleibt</translation>
+    </message>
+    <message>
+        <source>Ended</source>
+        <translation>Ende</translation>
+    </message>
+    <message>
+        <source>Lasted</source>
+        <translation>Dauer</translation>
+    </message>
+    <message>
+        <source>Why it ended</source>
+        <translation>Warum zu Ende</translation>
+    </message>
+    <message>
+        <source>Started</source>
+        <translation>Beginn</translation>
+    </message>
+    <message>
+        <source>When</source>
+        <translation>Wann</translation>
+    </message>
+    <message>
+        <source>Credit</source>
+        <translation>Guthaben</translation>
+    </message>
+    <message>
+        <source>Verdict</source>
+        <translation>Urteil</translation>
+    </message>
+    <message>
+        <source>Signature</source>
+        <translation>Unterschrift</translation>
+    </message>
+    <message>
+        <source>genuine</source>
+        <translation>echt</translation>
+    </message>
+    <message>
+        <source>does not fit</source>
+        <translation>passt nicht</translation>
+    </message>
+    <message>
+        <source>Reason</source>
+        <translation>Grund</translation>
+    </message>
+    <message>
+        <source>Number</source>
+        <translation>Nummer</translation>
+    </message>
+    <message>
+        <source>Answer</source>
+        <translation>Antwort</translation>
+    </message>
+    <message>
+        <source>✓ The total is right</source>
+        <translation>✓ Die Summe stimmt</translation>
+    </message>
+    <message>
+        <source>✗ The totals differ</source>
+        <translation>✗ Die Summen weichen ab</translation>
+    </message>
+    <message>
+        <source>By your receipts</source>
+        <translation>Nach Ihren Quittungen</translation>
+    </message>
+    <message>
+        <source>By the coordinator</source>
+        <translation>Nach dem Koordinator</translation>
+    </message>
+    <message>
+        <source>Genuine</source>
+        <translation>Echt</translation>
+    </message>
+    <message>
+        <source>Missing</source>
+        <translation>Fehlend</translation>
+    </message>
+    <message>
+        <source>From</source>
+        <translation>Von</translation>
+    </message>
+    <message>
+        <source>Of</source>
+        <translation>Gehört zu</translation>
+    </message>
+    <message>
+        <source>What would change it</source>
+        <translation>Was es ändern würde</translation>
+    </message>
+    <message>
+        <source>Rule</source>
+        <translation>Regel</translation>
+    </message>
+    <message>
+        <source>Last work</source>
+        <translation>Letzte Arbeit</translation>
+    </message>
+    <message>
+        <source>none yet</source>
+        <translation>noch keine</translation>
+    </message>
+    <message>
+        <source>Receipts</source>
+        <translation>Quittungen</translation>
+    </message>
+    <message>
+        <source>Trusts you</source>
+        <translation>Vertraut Ihnen</translation>
+    </message>
+    <message>
+        <source>Trusted computers may hold the ends of anchored sessions</source>
+        <translation>Vertraute Rechner dürfen die Enden verankerter Sitzungen halten</translation>
+    </message>
+    <message>
+        <source>Address</source>
+        <translation>Adresse</translation>
+    </message>
+    <message>
+        <source>State there</source>
+        <translation>Zustand dort</translation>
+    </message>
+    <message>
+        <source>Why it gets no work</source>
+        <translation>Warum keine Arbeit kommt</translation>
+    </message>
+    <message>
+        <source>Since</source>
+        <translation>Seit</translation>
+    </message>
+    <message>
+        <source>What</source>
+        <translation>Was</translation>
+    </message>
+    <message>
+        <source>Says now</source>
+        <translation>Sagt jetzt</translation>
+    </message>
+    <message>
+        <source>not known</source>
+        <translation>nicht bekannt</translation>
+    </message>
+    <message>
+        <source>not known: %1</source>
+        <translation>nicht bekannt: %1</translation>
+    </message>
+    <message>
+        <source>Told by</source>
+        <translation>Gesagt von</translation>
+    </message>
+    <message>
+        <source>Asked</source>
+        <translation>Gefragt</translation>
+    </message>
+    <message>
+        <source>%1 ago</source>
+        <translation>vor %1</translation>
+    </message>
+    <message>
+        <source>Source</source>
+        <translation>Quelle</translation>
+    </message>
+    <message>
+        <source>Works here</source>
+        <translation>Geht hier</translation>
+    </message>
+    <message>
+        <source>Level</source>
+        <translation>Stufe</translation>
+    </message>
+    <message>
+        <source>Module</source>
+        <translation>Teil</translation>
+    </message>
+    <message>
+        <source>Event</source>
+        <translation>Ereignis</translation>
+    </message>
+    <message>
+        <source>Details</source>
+        <translation>Einzelheiten</translation>
     </message>
 </context>
 </TS>
