@@ -191,7 +191,7 @@ class DesktopTest : public QObject {
     QVERIFY(QTest::qWaitFor([&] { return window_is_shown(shoal); }, 15'000));
   }
 
-  void trouble_is_told_once_and_can_be_switched_off() {
+  void trouble_is_told_once() {
     Desk desk;
     FakeDesktop desktop;
     desktop.show_panel();
