@@ -9,74 +9,101 @@ namespace {
 using enum SettingSection;
 using enum SettingForm;
 
-#define TEXT(text) QT_TRANSLATE_NOOP("settings", text)
-
 constexpr SettingLook kLooks[] = {
-    {"rules.gpu_when_in_use", TEXT("GPUs while you use the computer"), kInUse},
-    {"rules.cpu_when_in_use", TEXT("CPU while you use the computer"), kInUse},
-    {"rules.idle_seconds", TEXT("Not in use after"), kInUse, TEXT("s")},
-    {"rules.idle_source", TEXT("Who tells that you are away"), kInUse},
-    {"rules.inhibitors", TEXT("Wait during films and calls"), kInUse},
-    {"yield.stop_ms", TEXT("Stop computing within"), kInUse, TEXT("ms")},
-    {"yield.free_ms", TEXT("Free the memory within"), kInUse, TEXT("ms")},
+    {"rules.gpu_when_in_use", QT_TRANSLATE_NOOP("settings", "GPUs while you use the computer"),
+     kInUse},
+    {"rules.cpu_when_in_use", QT_TRANSLATE_NOOP("settings", "CPU while you use the computer"),
+     kInUse},
+    {"rules.idle_seconds", QT_TRANSLATE_NOOP("settings", "Not in use after"), kInUse,
+     QT_TRANSLATE_NOOP("settings", "s")},
+    {"rules.idle_source", QT_TRANSLATE_NOOP("settings", "Who tells that you are away"), kInUse},
+    {"rules.inhibitors", QT_TRANSLATE_NOOP("settings", "Wait during films and calls"), kInUse},
+    {"yield.stop_ms", QT_TRANSLATE_NOOP("settings", "Stop computing within"), kInUse,
+     QT_TRANSLATE_NOOP("settings", "ms")},
+    {"yield.free_ms", QT_TRANSLATE_NOOP("settings", "Free the memory within"), kInUse,
+     QT_TRANSLATE_NOOP("settings", "ms")},
 
-    {"rules.exclusive_programs", TEXT("Programs that have the computer to themselves"), kPrograms},
-    {"rules.exclusive_programs_gpu", TEXT("Programs that have the GPUs to themselves"), kPrograms},
-    {"rules.game_mode", TEXT("Wait during games"), kPrograms},
-    {"rules.other_cpu_load_max", TEXT("CPU load of other programs, at most"), kPrograms, TEXT("%")},
-    {"rules.other_gpu_load_max", TEXT("GPU load of other programs, at most"), kPrograms, TEXT("%")},
+    {"rules.exclusive_programs",
+     QT_TRANSLATE_NOOP("settings", "Programs that have the computer to themselves"), kPrograms},
+    {"rules.exclusive_programs_gpu",
+     QT_TRANSLATE_NOOP("settings", "Programs that have the GPUs to themselves"), kPrograms},
+    {"rules.game_mode", QT_TRANSLATE_NOOP("settings", "Wait during games"), kPrograms},
+    {"rules.other_cpu_load_max",
+     QT_TRANSLATE_NOOP("settings", "CPU load of other programs, at most"), kPrograms,
+     QT_TRANSLATE_NOOP("settings", "%")},
+    {"rules.other_gpu_load_max",
+     QT_TRANSLATE_NOOP("settings", "GPU load of other programs, at most"), kPrograms,
+     QT_TRANSLATE_NOOP("settings", "%")},
 
-    {"rules.on_battery", TEXT("Work on battery"), kPower},
-    {"rules.battery_percent_min", TEXT("Battery charge, at least"), kPower, TEXT("%")},
-    {"rules.power_saver", TEXT("Work in power-saver mode"), kPower},
-    {"rules.gpu_temperature_max", TEXT("GPU temperature, at most"), kPower, TEXT("°C")},
-    {"rules.cpu_temperature_max", TEXT("CPU temperature, at most"), kPower, TEXT("°C")},
-    {"comfort.temperature_target", TEXT("Hold each device at"), kPower, TEXT("°C"), TEXT("off")},
-    {"comfort.watts_target", TEXT("Hold each device at"), kPower, TEXT("W"), TEXT("off")},
-    {"comfort.duty_percent_max", TEXT("Compute at most this part of the time"), kPower, TEXT("%")},
+    {"rules.on_battery", QT_TRANSLATE_NOOP("settings", "Work on battery"), kPower},
+    {"rules.battery_percent_min", QT_TRANSLATE_NOOP("settings", "Battery charge, at least"), kPower,
+     QT_TRANSLATE_NOOP("settings", "%")},
+    {"rules.power_saver", QT_TRANSLATE_NOOP("settings", "Work in power-saver mode"), kPower},
+    {"rules.gpu_temperature_max", QT_TRANSLATE_NOOP("settings", "GPU temperature, at most"), kPower,
+     QT_TRANSLATE_NOOP("settings", "°C")},
+    {"rules.cpu_temperature_max", QT_TRANSLATE_NOOP("settings", "CPU temperature, at most"), kPower,
+     QT_TRANSLATE_NOOP("settings", "°C")},
+    {"comfort.temperature_target", QT_TRANSLATE_NOOP("settings", "Hold each device at"), kPower,
+     QT_TRANSLATE_NOOP("settings", "°C"), QT_TRANSLATE_NOOP("settings", "off")},
+    {"comfort.watts_target", QT_TRANSLATE_NOOP("settings", "Hold each device at"), kPower,
+     QT_TRANSLATE_NOOP("settings", "W"), QT_TRANSLATE_NOOP("settings", "off")},
+    {"comfort.duty_percent_max",
+     QT_TRANSLATE_NOOP("settings", "Compute at most this part of the time"), kPower,
+     QT_TRANSLATE_NOOP("settings", "%")},
 
-    {"rules.compute_hours", TEXT("Hours to compute"), kHours, nullptr, nullptr, kWeek},
-    {"rules.network_hours", TEXT("Hours to use the network"), kHours, nullptr, nullptr, kWeek},
+    {"rules.compute_hours", QT_TRANSLATE_NOOP("settings", "Hours to compute"), kHours, nullptr,
+     nullptr, kWeek},
+    {"rules.network_hours", QT_TRANSLATE_NOOP("settings", "Hours to use the network"), kHours,
+     nullptr, nullptr, kWeek},
 
-    {"rules.metered", TEXT("Use metered connections"), kNetwork},
-    {"rules.download_bytes_per_second", TEXT("Download rate, at most"), kNetwork, TEXT("MB/s"),
-     TEXT("no limit"), kBytesPerSecond},
-    {"rules.upload_bytes_per_second", TEXT("Upload rate, at most"), kNetwork, TEXT("MB/s"),
-     TEXT("no limit"), kBytesPerSecond},
-    {"rules.transfer_bytes_month", TEXT("Transfer in a month, at most"), kNetwork, TEXT("GB"),
-     TEXT("no limit"), kBytes},
-
-    {"rules.memory_free_bytes_min", TEXT("Memory that stays free"), kMemory, TEXT("GB"), nullptr,
+    {"rules.metered", QT_TRANSLATE_NOOP("settings", "Use metered connections"), kNetwork},
+    {"rules.download_bytes_per_second", QT_TRANSLATE_NOOP("settings", "Download rate, at most"),
+     kNetwork, QT_TRANSLATE_NOOP("settings", "MB/s"), QT_TRANSLATE_NOOP("settings", "no limit"),
+     kBytesPerSecond},
+    {"rules.upload_bytes_per_second", QT_TRANSLATE_NOOP("settings", "Upload rate, at most"),
+     kNetwork, QT_TRANSLATE_NOOP("settings", "MB/s"), QT_TRANSLATE_NOOP("settings", "no limit"),
+     kBytesPerSecond},
+    {"rules.transfer_bytes_month", QT_TRANSLATE_NOOP("settings", "Transfer in a month, at most"),
+     kNetwork, QT_TRANSLATE_NOOP("settings", "GB"), QT_TRANSLATE_NOOP("settings", "no limit"),
      kBytes},
-    {"rules.vram_reserve_bytes", TEXT("GPU memory that stays free"), kMemory, TEXT("GB"), nullptr,
-     kBytes},
-    {"cache.bytes_max", TEXT("Disk space for models, at most"), kMemory, TEXT("GB"), nullptr,
-     kBytes},
-    {"cache.free_bytes_min", TEXT("Disk space that stays free"), kMemory, TEXT("GB"), nullptr,
-     kBytes},
-    {"cache.folder", TEXT("Folder for models"), kMemory},
 
-    {"energy.price_per_kwh", TEXT("Price of a kilowatt-hour"), kEnergy},
-    {"energy.currency", TEXT("Currency"), kEnergy},
-    {"energy.tariff", TEXT("Other prices at some hours"), kEnergy},
-    {"energy.price_max", TEXT("Wait while a kilowatt-hour costs more than"), kEnergy, nullptr,
-     TEXT("never")},
-    {"energy.kwh_per_day_max", TEXT("Energy in a day, at most"), kEnergy, TEXT("kWh"),
-     TEXT("no limit")},
-    {"energy.kwh_per_month_max", TEXT("Energy in a month, at most"), kEnergy, TEXT("kWh"),
-     TEXT("no limit")},
-    {"energy.cpu_watts", TEXT("Power of the CPU while it computes"), kEnergy, TEXT("W")},
-    {"energy.gpu_watts", TEXT("Power of a GPU while it computes"), kEnergy, TEXT("W")},
+    {"rules.memory_free_bytes_min", QT_TRANSLATE_NOOP("settings", "Memory that stays free"),
+     kMemory, QT_TRANSLATE_NOOP("settings", "GB"), nullptr, kBytes},
+    {"rules.vram_reserve_bytes", QT_TRANSLATE_NOOP("settings", "GPU memory that stays free"),
+     kMemory, QT_TRANSLATE_NOOP("settings", "GB"), nullptr, kBytes},
+    {"cache.bytes_max", QT_TRANSLATE_NOOP("settings", "Disk space for models, at most"), kMemory,
+     QT_TRANSLATE_NOOP("settings", "GB"), nullptr, kBytes},
+    {"cache.free_bytes_min", QT_TRANSLATE_NOOP("settings", "Disk space that stays free"), kMemory,
+     QT_TRANSLATE_NOOP("settings", "GB"), nullptr, kBytes},
+    {"cache.folder", QT_TRANSLATE_NOOP("settings", "Folder for models"), kMemory},
 
-    {"compute.devices", TEXT("Devices to lend")},
-    {"compute.threads", TEXT("Threads on the CPU"), kAdvanced, nullptr, TEXT("all")},
-    {"consent.new_classes", TEXT("Work that you have not judged yet")},
-    {"remote.listen", TEXT("Address for windows on other machines")},
-    {"coordinators", TEXT("Coordinators to join at start")},
-    {"worker.program", TEXT("Program that computes")},
-    {"worker.memory_bytes_max", TEXT("Memory of one worker, at most"), kAdvanced, TEXT("GB"),
-     TEXT("no limit"), kBytes},
-    {"worker.hang_ms_max", TEXT("A silent worker is ended after"), kAdvanced, TEXT("ms")},
+    {"energy.price_per_kwh", QT_TRANSLATE_NOOP("settings", "Price of a kilowatt-hour"), kEnergy},
+    {"energy.currency", QT_TRANSLATE_NOOP("settings", "Currency"), kEnergy},
+    {"energy.tariff", QT_TRANSLATE_NOOP("settings", "Other prices at some hours"), kEnergy},
+    {"energy.price_max",
+     QT_TRANSLATE_NOOP("settings", "Wait while a kilowatt-hour costs more than"), kEnergy, nullptr,
+     QT_TRANSLATE_NOOP("settings", "never")},
+    {"energy.kwh_per_day_max", QT_TRANSLATE_NOOP("settings", "Energy in a day, at most"), kEnergy,
+     QT_TRANSLATE_NOOP("settings", "kWh"), QT_TRANSLATE_NOOP("settings", "no limit")},
+    {"energy.kwh_per_month_max", QT_TRANSLATE_NOOP("settings", "Energy in a month, at most"),
+     kEnergy, QT_TRANSLATE_NOOP("settings", "kWh"), QT_TRANSLATE_NOOP("settings", "no limit")},
+    {"energy.cpu_watts", QT_TRANSLATE_NOOP("settings", "Power of the CPU while it computes"),
+     kEnergy, QT_TRANSLATE_NOOP("settings", "W")},
+    {"energy.gpu_watts", QT_TRANSLATE_NOOP("settings", "Power of a GPU while it computes"), kEnergy,
+     QT_TRANSLATE_NOOP("settings", "W")},
+
+    {"compute.devices", QT_TRANSLATE_NOOP("settings", "Devices to lend")},
+    {"compute.threads", QT_TRANSLATE_NOOP("settings", "Threads on the CPU"), kAdvanced, nullptr,
+     QT_TRANSLATE_NOOP("settings", "all")},
+    {"consent.new_classes", QT_TRANSLATE_NOOP("settings", "Work that you have not judged yet")},
+    {"remote.listen", QT_TRANSLATE_NOOP("settings", "Address for windows on other machines")},
+    {"coordinators", QT_TRANSLATE_NOOP("settings", "Coordinators to join at start")},
+    {"worker.program", QT_TRANSLATE_NOOP("settings", "Program that computes")},
+    {"worker.memory_bytes_max", QT_TRANSLATE_NOOP("settings", "Memory of one worker, at most"),
+     kAdvanced, QT_TRANSLATE_NOOP("settings", "GB"), QT_TRANSLATE_NOOP("settings", "no limit"),
+     kBytes},
+    {"worker.hang_ms_max", QT_TRANSLATE_NOOP("settings", "A silent worker is ended after"),
+     kAdvanced, QT_TRANSLATE_NOOP("settings", "ms")},
 };
 
 struct ChoiceWord {
@@ -86,14 +113,16 @@ struct ChoiceWord {
 
 // Names of desktops' own interfaces stay as they are.
 constexpr ChoiceWord kChoices[] = {
-    {"auto", TEXT("The first that works")}, {"allow", TEXT("is taken")},
-    {"deny", TEXT("is refused")},           {"terminals", TEXT("Terminals (for servers)")},
-    {"mutter", "GNOME (Mutter)"},           {"screensaver", TEXT("Screen saver")},
-    {"xscreensaver", "X11 (XScreenSaver)"}, {"ext-idle-notify", "Wayland (ext-idle-notify)"},
+    {"auto", QT_TRANSLATE_NOOP("settings", "The first that works")},
+    {"allow", QT_TRANSLATE_NOOP("settings", "is taken")},
+    {"deny", QT_TRANSLATE_NOOP("settings", "is refused")},
+    {"terminals", QT_TRANSLATE_NOOP("settings", "Terminals (for servers)")},
+    {"mutter", "GNOME (Mutter)"},
+    {"screensaver", QT_TRANSLATE_NOOP("settings", "Screen saver")},
+    {"xscreensaver", "X11 (XScreenSaver)"},
+    {"ext-idle-notify", "Wayland (ext-idle-notify)"},
     {"logind", "systemd-logind"},
 };
-
-#undef TEXT
 
 QString translated(const char* text) { return QCoreApplication::translate("settings", text); }
 
@@ -114,14 +143,14 @@ QString setting_title(const QString& key) {
 
 QString section_title(SettingSection section) {
   switch (section) {
-    case kInUse: return translated(QT_TRANSLATE_NOOP("settings", "While in use"));
-    case kPrograms: return translated(QT_TRANSLATE_NOOP("settings", "Programs and load"));
-    case kPower: return translated(QT_TRANSLATE_NOOP("settings", "Power and heat"));
-    case kHours: return translated(QT_TRANSLATE_NOOP("settings", "Hours"));
-    case kNetwork: return translated(QT_TRANSLATE_NOOP("settings", "Network"));
-    case kMemory: return translated(QT_TRANSLATE_NOOP("settings", "Memory and disk"));
-    case kEnergy: return translated(QT_TRANSLATE_NOOP("settings", "Energy and cost"));
-    case kAdvanced: return translated(QT_TRANSLATE_NOOP("settings", "Advanced"));
+    case kInUse: return QCoreApplication::translate("settings", "While in use");
+    case kPrograms: return QCoreApplication::translate("settings", "Programs and load");
+    case kPower: return QCoreApplication::translate("settings", "Power and heat");
+    case kHours: return QCoreApplication::translate("settings", "Hours");
+    case kNetwork: return QCoreApplication::translate("settings", "Network");
+    case kMemory: return QCoreApplication::translate("settings", "Memory and disk");
+    case kEnergy: return QCoreApplication::translate("settings", "Energy and cost");
+    case kAdvanced: return QCoreApplication::translate("settings", "Advanced");
   }
   return {};
 }

@@ -1,0 +1,27 @@
+#include "ui/pages/content_page.h"
+
+#include <QStackedLayout>
+
+namespace shoal::ui {
+
+ContentPage::ContentPage(const PageContext& context, QWidget* parent) : Page(context, parent) {
+  stack_ = new QStackedLayout(this);
+  stack_->setContentsMargins(0, 0, 0, 0);
+  content_ = new QWidget(this);
+  stack_->addWidget(&empty_);
+  stack_->addWidget(content_);
+  empty_.set_disconnected();
+}
+
+void ContentPage::show_disconnected() {
+  empty_.set_disconnected();
+  show_empty();
+}
+
+void ContentPage::show_content() { stack_->setCurrentWidget(content_); }
+
+void ContentPage::show_empty() { stack_->setCurrentWidget(&empty_); }
+
+bool ContentPage::content_shown() const { return stack_->currentWidget() == content_; }
+
+}  // namespace shoal::ui
