@@ -142,6 +142,9 @@ int Style::pixelMetric(PixelMetric metric, const QStyleOption* option,
     case PM_LayoutBottomMargin: return kSpaceLarge;
     case PM_LayoutHorizontalSpacing:
     case PM_LayoutVerticalSpacing: return kSpace;
+    // Space between the text of a cell and its edge, in tables, lists and their heads.
+    case PM_FocusFrameHMargin: return kSpaceSmall + 1;
+    case PM_HeaderMargin: return kSpaceSmall + 1;
     case PM_SmallIconSize:
     case PM_ButtonIconSize: return kIconSize;
     case PM_ButtonShiftHorizontal:

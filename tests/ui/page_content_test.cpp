@@ -7,13 +7,20 @@
 #include <QCheckBox>
 #include <QComboBox>
 #include <QDir>
+#include <QDoubleSpinBox>
 #include <QHeaderView>
 #include <QLabel>
 #include <QLineEdit>
+#include <QListWidget>
+#include <QMessageBox>
+#include <QPlainTextEdit>
 #include <QPushButton>
+#include <QRadioButton>
 #include <QScrollArea>
 #include <QScrollBar>
+#include <QSlider>
 #include <QTableView>
+#include <QToolButton>
 #include <QVBoxLayout>
 #include <algorithm>
 
@@ -22,6 +29,9 @@
 #include "ui/theme.h"
 #include "ui/widgets/chart.h"
 #include "ui/widgets/data_table.h"
+#include "ui/widgets/setting_editor.h"
+#include "ui/widgets/setting_looks.h"
+#include "ui/widgets/timeline.h"
 
 namespace shoal::ui {
 namespace {
@@ -68,7 +78,7 @@ class Stage {
   std::unique_ptr<Page> page_;
 };
 
-constexpr const char* kPages[] = {"statistics", "work"};
+constexpr const char* kPages[] = {"statistics", "work", "devices", "rules", "coordinators", "log"};
 
 // Every text that can be read on a widget now.
 QStringList visible_texts(QWidget& widget) {
@@ -94,6 +104,21 @@ class PageContentTest : public QObject {
   void statistics_add_up();
   void a_total_is_verified();
   void work_is_listed_with_its_reasons();
+
+  void a_device_is_lent_and_measured();
+  void a_refusal_of_a_device_is_told();
+  void a_mode_is_chosen_for_a_time();
+  void a_setting_is_changed_or_refused_in_place();
+  void every_setting_of_the_client_has_an_editor_and_a_name();
+  void a_wanted_setting_is_shown();
+  void last_week_is_a_timeline_and_a_table();
+  void what_if_asks_and_applies();
+  void the_sources_of_idle_time_are_tested();
+  void a_coordinator_is_looked_at_then_joined();
+  void consent_is_given_for_each_class();
+  void a_coordinator_is_left_only_after_a_question();
+  void the_log_is_filtered_and_followed();
+  void a_bundle_is_shown_before_it_is_saved();
 };
 
 void PageContentTest::every_page_says_that_no_client_runs() {
@@ -159,6 +184,7 @@ void PageContentTest::every_control_has_a_name() {
     QTest::qWait(200);
     for (QWidget* widget : stage.page().findChildren<QWidget*>()) {
       if (widget->focusPolicy() == Qt::NoFocus || widget->objectName().startsWith("qt_")) continue;
+      if (widget->isHidden()) continue;
       if (qobject_cast<QHeaderView*>(widget) != nullptr ||
           qobject_cast<QScrollArea*>(widget) != nullptr)
         continue;
@@ -184,6 +210,7 @@ void PageContentTest::shots() {
   if (folder.isEmpty()) return;  // Only for eyes.
   QDir().mkpath(folder);
   Theme theme(*qobject_cast<QApplication*>(qApp));
+  QLocale::setDefault(QLocale(QLocale::English, QLocale::UnitedKingdom));
   for (const bool dark : {false, true}) {
     theme.set_desktop(dark, false, true);
     for (const char* key : kPages) {
@@ -196,13 +223,18 @@ void PageContentTest::shots() {
                      dark ? "dark" : "light");
         stage.page().grab().save(name + ".png");
         if (story == FakeAgent::Story::kEmpty) continue;
-        // The whole of a page that scrolls.
-        for (QScrollArea* area : stage.page().findChildren<QScrollArea*>()) {
-          if (!area->isVisible() || area->verticalScrollBar()->maximum() == 0) continue;
-          stage.page().resize(
-              810, area->widget()->height() + stage.page().height() - area->viewport()->height());
-          QTest::qWait(100);
-          stage.page().grab().save(name + "_long.png");
+        auto* sections = stage.find<QListWidget>("sections");
+        for (int section = 0; section < (sections == nullptr ? 1 : sections->count()); ++section) {
+          if (sections != nullptr) sections->setCurrentRow(section);
+          QTest::qWait(400);
+          // The whole of a page that scrolls.
+          for (QScrollArea* area : stage.page().findChildren<QScrollArea*>()) {
+            if (!area->isVisible() || qobject_cast<QAbstractItemView*>(area) != nullptr) continue;
+            stage.page().resize(810, area->widget()->sizeHint().height() + 40);
+          }
+          QTest::qWait(200);
+          stage.page().grab().save(QString("%1_%2.png").arg(name).arg(section));
+          stage.page().resize(810, 660);
         }
       }
     }
@@ -262,6 +294,215 @@ void PageContentTest::work_is_listed_with_its_reasons() {
   stage.agent().change([](rpc::Snapshot::Builder snapshot) { snapshot.initWork(0); });
   QVERIFY(stage.shows_rows("work", 0));
   QTRY_VERIFY(visible_texts(stage.page()).join('\n').contains("cannot be read"));
+}
+
+void PageContentTest::a_device_is_lent_and_measured() {
+  Stage stage("devices", FakeAgent::Story::kFull);
+  QVERIFY(stage.shows_rows("devices", 3));
+  stage.table("devices")->select_identity("cpu");
+  auto* lend = stage.find<QCheckBox>("lend");
+  QVERIFY(lend->isChecked());
+  lend->click();
+  QVERIFY(stage.heard("setDeviceLent cpu false"));
+  QTRY_VERIFY(visible_texts(stage.page()).join('\n').contains("is not lent"));
+  QVERIFY(!lend->isChecked());
+  // Refused, it is as it was, and the reason is there.
+  stage.agent().fail("setDeviceLent", "the settings cannot be written");
+  lend->click();
+  QTRY_VERIFY(stage.find<QLabel>("problem")->text().contains("cannot be written"));
+  QTRY_VERIFY(!lend->isChecked());
+
+  stage.find<QPushButton>("measure")->click();
+  QVERIFY(!stage.find<QPushButton>("measure")->isEnabled());
+  QVERIFY(stage.heard("benchmark cpu"));
+  QTRY_VERIFY(stage.find<QPushButton>("measure")->isEnabled());
+  stage.agent().fail("benchmark", "its worker ended");
+  stage.find<QPushButton>("measure")->click();
+  QTRY_VERIFY(stage.find<QLabel>("problem")->text().contains("worker ended"));
+}
+
+void PageContentTest::a_refusal_of_a_device_is_told() {
+  Stage stage("devices", FakeAgent::Story::kFull);
+  QVERIFY(stage.shows_rows("devices", 3));
+  stage.table("devices")->select_identity("vulkan:gpu1");
+  QVERIFY(visible_texts(stage.page()).join('\n').contains("matmul q8_0 gave other bits"));
+}
+
+void PageContentTest::a_mode_is_chosen_for_a_time() {
+  Stage stage("rules", FakeAgent::Story::kFull);
+  auto* mode = stage.find<QComboBox>("mode_0");
+  auto* time = stage.find<QComboBox>("time_0");
+  QTRY_VERIFY(mode->isVisible());
+  const auto choose = [](QComboBox* box, int index) {
+    box->setCurrentIndex(index);
+    Q_EMIT box->activated(index);
+  };
+  time->setCurrentIndex(time->findData(qint64{3'600'000}));
+  choose(mode, mode->findData(int(rpc::Mode::PAUSED)));
+  QVERIFY(stage.heard("setMode gpu paused 3600000"));
+  choose(time, time->findData(qint64{0}));
+  QVERIFY(stage.heard("setMode gpu paused 0"));
+  choose(mode, mode->findData(int(rpc::Mode::BY_RULES)));
+  QVERIFY(stage.heard("setMode gpu byRules 0"));
+}
+
+void PageContentTest::a_setting_is_changed_or_refused_in_place() {
+  Stage stage("rules", FakeAgent::Story::kFull);
+  QTRY_VERIFY(stage.find<SettingEditor>("rules.idle_seconds") != nullptr);
+  auto* editor = stage.find<SettingEditor>("rules.idle_seconds");
+  auto* box = editor->findChild<QDoubleSpinBox*>();
+  box->setValue(240);
+  QVERIFY(stage.heard("changeSettings rules.idle_seconds"));
+  QTRY_VERIFY(editor->problem().isEmpty());
+  stage.agent().fail("changeSettings", "rules.idle_seconds: too long for this test");
+  box->setValue(300);
+  QTRY_VERIFY2(editor->problem().contains("too long for this test"), qPrintable(editor->problem()));
+  QCOMPARE(box->value(), 300.0);  // What was asked stays, to be mended.
+}
+
+void PageContentTest::every_setting_of_the_client_has_an_editor_and_a_name() {
+  Stage stage("rules", FakeAgent::Story::kFull);
+  QTRY_VERIFY(stage.find<SettingEditor>("rules.idle_seconds") != nullptr);
+  const auto editors = stage.page().findChildren<SettingEditor*>();
+  QVERIFY(editors.size() > 40);
+  for (const SettingEditor* editor : editors)
+    QVERIFY2(find_setting_look(editor->key()) != nullptr, qPrintable(editor->key()));
+  // No name stands for a setting that is gone.
+  for (const SettingLook& look : setting_looks())
+    QVERIFY2(stage.find<SettingEditor>(look.key) != nullptr, look.key);
+}
+
+void PageContentTest::a_wanted_setting_is_shown() {
+  Stage stage("rules", FakeAgent::Story::kFull);
+  stage.page().show_detail("energy.price_max");  // Before the settings are here.
+  QTRY_VERIFY(stage.find<SettingEditor>("energy.price_max") != nullptr);
+  QTRY_VERIFY(stage.find<SettingEditor>("energy.price_max")->isVisible());
+  QVERIFY(!stage.find<SettingEditor>("rules.idle_seconds")->isVisible());
+}
+
+void PageContentTest::last_week_is_a_timeline_and_a_table() {
+  Stage stage("rules", FakeAgent::Story::kFull);
+  stage.find<QListWidget>("sections")->setCurrentRow(1);
+  auto* timeline = stage.find<Timeline>("timeline");
+  QTRY_COMPARE(timeline->lanes().size(), size_t{3});
+  QTRY_VERIFY(timeline->lanes()[0].spans.size() > 5);
+  timeline->setFocus();
+  QTest::keyClick(timeline, Qt::Key_Home);
+  QVERIFY(timeline->accessibleDescription().contains("GPU"));
+  QVERIFY(visible_texts(stage.page()).contains(timeline->accessibleDescription()));
+  stage.find<QToolButton>("trace_table")->click();
+  QVERIFY(stage.table("trace")->isVisible());
+  QVERIFY(!timeline->isVisible());
+  QVERIFY(stage.table("trace")->rows_visible() > 15);
+}
+
+void PageContentTest::what_if_asks_and_applies() {
+  Stage stage("rules", FakeAgent::Story::kFull);
+  stage.find<QListWidget>("sections")->setCurrentRow(1);
+  auto* limit = stage.find<QComboBox>("what_if_limit");
+  auto* slider = stage.find<QSlider>("what_if_slider");
+  auto* apply = stage.find<QPushButton>("what_if_apply");
+  QTRY_VERIFY(limit->count() > 5);
+  QVERIFY(!apply->isEnabled());  // As it is now.
+  QVERIFY(stage.heard("whatIf rules.idle_seconds"));
+  QTRY_VERIFY(stage.find<QLabel>("what_if_0")->text().contains("52.0 h"));
+  slider->setValue(slider->minimum());
+  QVERIFY(apply->isEnabled());
+  apply->click();
+  QVERIFY(stage.heard("changeSettings rules.idle_seconds"));
+  QTRY_VERIFY(!apply->isEnabled());
+  stage.agent().fail("whatIf", "nothing is recorded");
+  slider->setValue(slider->maximum());
+  QTRY_VERIFY(stage.find<QLabel>("what_if_problem")->text().contains("is recorded"));
+}
+
+void PageContentTest::the_sources_of_idle_time_are_tested() {
+  Stage stage("rules", FakeAgent::Story::kFull);
+  stage.find<QListWidget>("sections")->setCurrentRow(2);
+  QTRY_VERIFY(stage.find<QPushButton>("test_idle")->isVisible());
+  QTRY_VERIFY(stage.table("idle_sources")->rows_visible() > 0);
+  stage.find<QPushButton>("test_idle")->click();
+  QVERIFY(stage.heard("testSensor idle"));
+  QTRY_VERIFY(stage.find<QPushButton>("test_idle")->isEnabled());
+}
+
+void PageContentTest::a_coordinator_is_looked_at_then_joined() {
+  Stage stage("coordinators", FakeAgent::Story::kEmpty);
+  auto* url = stage.find<QLineEdit>("url");
+  auto* look = stage.find<QPushButton>("look");
+  QTRY_VERIFY(url->isVisible());
+  QVERIFY(!look->isEnabled());
+  stage.agent().fail("previewAttach", "the pin does not fit");
+  url->setText("shoal://library.example:7410/?pin=abc");
+  look->click();
+  QTRY_VERIFY(stage.find<QLabel>("join_problem")->text().contains("pin does not fit"));
+  QVERIFY(stage.find<QPushButton>("join") == nullptr);
+  stage.agent().fail("previewAttach", "");
+  look->click();
+  QTRY_VERIFY(stage.find<QPushButton>("join") != nullptr);
+  const auto calls = stage.agent().calls();
+  QVERIFY(std::ranges::none_of(calls, [](const auto& call) { return call.starts_with("attach"); }));
+  QVERIFY(visible_texts(stage.page()).join('\n').contains("can read the text"));
+  stage.find<QPushButton>("join")->click();
+  QVERIFY(stage.heard("attach shoal://library.example:7410/?pin=abc"));
+  QTRY_VERIFY(url->text().isEmpty());
+}
+
+void PageContentTest::consent_is_given_for_each_class() {
+  Stage stage("coordinators", FakeAgent::Story::kFull);
+  QTRY_VERIFY(stage.find<QRadioButton>("deny_gemma-2-9b") != nullptr);
+  QVERIFY(stage.find<QRadioButton>("deny_gemma-2-9b")->isChecked());
+  QVERIFY(stage.find<QRadioButton>("allow_qwen3-0.6b")->isChecked());
+  stage.find<QRadioButton>("deny_qwen3-0.6b")->click();
+  QVERIFY(stage.heard("setConsent qwen3-0.6b deny"));
+  stage.find<QRadioButton>("allow_gemma-2-9b")->click();
+  QVERIFY(stage.heard("setConsent gemma-2-9b allow"));
+  QTRY_VERIFY(stage.find<QRadioButton>("allow_gemma-2-9b")->isChecked());
+  // Refused, it is as it was.
+  stage.agent().fail("setConsent", "the state cannot be written");
+  stage.find<QRadioButton>("deny_gemma-2-9b")->click();
+  QTRY_VERIFY(visible_texts(stage.page()).join('\n').contains("cannot be written"));
+  QTRY_VERIFY(stage.find<QRadioButton>("allow_gemma-2-9b")->isChecked());
+}
+
+void PageContentTest::a_coordinator_is_left_only_after_a_question() {
+  Stage stage("coordinators", FakeAgent::Story::kFull);
+  QVERIFY(stage.shows_rows("coordinators", 2));
+  stage.find<QPushButton>("leave")->click();
+  auto* box = stage.page().findChild<QMessageBox*>();
+  QVERIFY(box != nullptr);
+  QVERIFY(std::ranges::none_of(stage.agent().calls(),
+                               [](const auto& call) { return call.starts_with("detach"); }));
+  box->findChild<QPushButton*>("leave_now")->click();
+  QVERIFY(stage.heard("detach shoal://library.example:7410/"));
+}
+
+void PageContentTest::the_log_is_filtered_and_followed() {
+  Stage stage("log", FakeAgent::Story::kFull);
+  QVERIFY(stage.shows_rows("log", 240));
+  auto* bar = stage.table("log")->view()->verticalScrollBar();
+  QTRY_COMPARE(bar->value(), bar->maximum());
+  stage.find<QComboBox>("level")->setCurrentIndex(2);
+  QCOMPARE(stage.table("log")->rows_visible(), 48);
+  stage.find<QComboBox>("level")->setCurrentIndex(1);
+  QCOMPARE(stage.table("log")->rows_visible(), 96);
+  auto* modules = stage.find<QComboBox>("module");
+  modules->setCurrentIndex(modules->findData("link"));
+  QCOMPARE(stage.table("log")->rows_visible(), 48);
+  modules->setCurrentIndex(0);
+  stage.find<QComboBox>("level")->setCurrentIndex(0);
+  stage.table("log")->set_filter_text("signal 9");
+  QCOMPARE(stage.table("log")->rows_visible(), 48);
+}
+
+void PageContentTest::a_bundle_is_shown_before_it_is_saved() {
+  Stage stage("log", FakeAgent::Story::kFull);
+  QVERIFY(stage.shows_rows("log", 240));
+  stage.find<QPushButton>("bundle")->click();
+  QVERIFY(stage.heard("bundle"));
+  QTRY_VERIFY(stage.find<QPlainTextEdit>("bundle_text") != nullptr);
+  QVERIFY(stage.find<QPlainTextEdit>("bundle_text")->toPlainText().contains("[devices]"));
+  QVERIFY(stage.find<QPlainTextEdit>("bundle_text")->isReadOnly());
 }
 
 }  // namespace shoal::ui

@@ -1,28 +1,495 @@
+// Who this computer works for: joining and leaving, what each coordinator asks, what the owner
+// allows, and why there is no work.
+
+#include <QButtonGroup>
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QLineEdit>
+#include <QMessageBox>
+#include <QPointer>
+#include <QPushButton>
+#include <QRadioButton>
+#include <QSignalBlocker>
 #include <QVBoxLayout>
 
-#include "ui/empty_state.h"
-#include "ui/pages/page.h"
+#include "ui/agent_link.h"
+#include "ui/format.h"
+#include "ui/messages.h"
+#include "ui/pages/content_page.h"
+#include "ui/tables.h"
+#include "ui/theme.h"
+#include "ui/widgets/card.h"
+#include "ui/widgets/data_table.h"
 
 namespace shoal::ui {
 namespace {
 
-class CoordinatorsPage final : public Page {
+constexpr Millis kContactMax{60'000};
+
+// Looked up in a new card when a coordinator's offers change.
+QString offers_identity(rpc::CoordinatorCard::Reader card) {
+  QString identity;
+  for (const auto offer : card.getOffers()) {
+    identity += job_class_text(offer.getJobClass()) + '\n' + text_of(offer.getPurpose()) + '\n' +
+                QString::number(offer.getSealedBytes()) + '\n';
+  }
+  return identity;
+}
+
+// One class of work, in plain words; with the owner's answer when there is one to give.
+class OfferCard final : public QFrame {
   Q_OBJECT
 
  public:
-  CoordinatorsPage(const PageContext& context, QWidget* parent) : Page(context, parent) {
-    auto* layout = new QVBoxLayout(this);
-    layout->addWidget(&empty_);
-    show_disconnected();
+  OfferCard(rpc::CoordinatorCard::Offer::Reader offer, const QString& power, bool asks,
+            QWidget* parent)
+      : QFrame(parent) {
+    const auto job_class = offer.getJobClass();
+    const QString model = text_of(job_class.getModel());
+    setFrameShape(QFrame::StyledPanel);
+    setAccessibleName(job_class_text(job_class));
+    auto* name = new QLabel(model, this);
+    name->setTextFormat(Qt::PlainText);
+    set_text_role(*name, TextRole::kHeading);
+    const QString purpose = text_of(offer.getPurpose());
+    auto* why = make_text(this);
+    why->setText(purpose.isEmpty() ? tr("Its publisher does not say what it is for.") : purpose);
+    auto* data = make_text(this);
+    data->setText(privacy_sentence(job_class.getPrivacy()));
+    auto* cost = make_text(this);
+    cost->setText(tr("Up to %1 to fetch · %2 credit for 1,000 tokens · %3")
+                      .arg(format_bytes(static_cast<double>(offer.getSealedBytes())),
+                           format_credit(offer.getCreditPerRow() * 1'000), power));
+    set_text_role(*cost, TextRole::kQuiet);
+    auto* words = new QVBoxLayout;
+    words->setSpacing(kSpaceSmall);
+    for (QLabel* label : {name, why, data, cost}) words->addWidget(label);
+    problem_ = make_problem(this);
+    words->addWidget(problem_);
+    auto* layout = new QHBoxLayout(this);
+    layout->setContentsMargins(kSpace + kSpaceSmall, kSpace, kSpace + kSpaceSmall, kSpace);
+    layout->setSpacing(kSpaceLarge);
+    layout->addLayout(words, 1);
+    if (!asks) return;
+    allow_ = new QRadioButton(tr("Allow"), this);
+    deny_ = new QRadioButton(tr("Deny"), this);
+    allow_->setObjectName("allow_" + model);
+    deny_->setObjectName("deny_" + model);
+    allow_->setAccessibleName(tr("Allow %1").arg(job_class_text(job_class)));
+    deny_->setAccessibleName(tr("Deny %1").arg(job_class_text(job_class)));
+    auto* answers = new QVBoxLayout;
+    answers->addWidget(allow_);
+    answers->addWidget(deny_);
+    answers->addStretch();
+    layout->addLayout(answers);
+    connect(allow_, &QRadioButton::clicked, this, [this] { Q_EMIT decided(true); });
+    connect(deny_, &QRadioButton::clicked, this, [this] { Q_EMIT decided(false); });
   }
 
-  void show_snapshot(const SnapshotPtr&) override {
-    empty_.set("coordinators", tr("Nothing here yet"), {});
+  void set_allowed(bool allowed) {
+    const QSignalBlocker quiet_allow(allow_), quiet_deny(deny_);
+    (allowed ? allow_ : deny_)->setChecked(true);
   }
-  void show_disconnected() override { empty_.set_disconnected(); }
+  void set_answer(const QString& problem) { set_problem(*problem_, problem); }
+
+ Q_SIGNALS:
+  void decided(bool allowed);
 
  private:
-  EmptyState empty_;
+  QLabel* problem_;
+  QRadioButton *allow_ = nullptr, *deny_ = nullptr;
+};
+
+class CoordinatorsPage final : public ContentPage {
+  Q_OBJECT
+
+ public:
+  CoordinatorsPage(const PageContext& context, QWidget* parent) : ContentPage(context, parent) {
+    auto* scroller = new Scroller(content());
+    auto* outer = new QVBoxLayout(content());
+    outer->setContentsMargins(0, 0, 0, 0);
+    outer->addWidget(scroller);
+    scroller->body()->addWidget(make_list());
+    scroller->body()->addWidget(make_standing());
+    scroller->body()->addWidget(make_consent());
+    scroller->body()->addWidget(make_join());
+    scroller->body()->addStretch();
+  }
+
+  void show_snapshot(const SnapshotPtr& snapshot) override {
+    const bool came = snapshot_ == nullptr;
+    snapshot_ = snapshot;
+    show_content();
+    if (came) fetch_power();
+    const Millis now = clock().now_wall();
+    std::vector<ConnectionRow> rows;
+    for (const auto connection : snapshot->reader().getConnections())
+      rows.push_back({connection, now});
+    const bool any = !rows.empty();
+    model_->set_rows(snapshot, std::move(rows));
+    if (table_->selected_row() < 0 && any)
+      table_->select_identity(text_of(model_->rows()[0].connection.getUrl()));
+    show_selected();
+  }
+
+  void show_disconnected() override {
+    snapshot_ = nullptr;
+    ContentPage::show_disconnected();
+  }
+
+  void show_detail(const QString& detail) override {
+    if (detail == QLatin1String("attach")) {
+      url_->setFocus();
+    } else if (detail.startsWith(QLatin1String("shoal://")) && detail.contains('?')) {
+      url_->setText(detail);
+      look();
+    } else {
+      table_->select_identity(detail);
+    }
+  }
+
+ private:
+  QWidget* make_list() {
+    list_card_ = new Card(this);
+    list_card_->set_title(tr("Joined"));
+    model_ = new TableModel<ConnectionRow>(
+        connection_columns(),
+        [](const ConnectionRow& row) { return text_of(row.connection.getUrl()); }, this);
+    table_ = new DataTable(model_, QStringLiteral("coordinators"), tr("Coordinators"), list_card_);
+    table_->set_empty_text(
+        tr("This computer works for nobody yet. Join a coordinator below with the address that "
+           "you were given."));
+    table_->set_rows_shown(3);
+    table_->view()->setSelectionMode(QAbstractItemView::SingleSelection);
+    list_card_->body()->addWidget(table_);
+    connect(table_, &DataTable::selection_changed, this, &CoordinatorsPage::show_selected);
+    return list_card_;
+  }
+
+  QWidget* make_standing() {
+    standing_card_ = new Card(this);
+    about_ = make_text(standing_card_);
+    state_ = make_text(standing_card_);
+    set_text_role(*about_, TextRole::kQuiet);
+    standing_model_ = new TableModel<StandingRow>(
+        standing_columns(),
+        [](const StandingRow& row) { return text_of(row.device.getDeviceId()); }, this);
+    standing_table_ =
+        new DataTable(standing_model_, QStringLiteral("standing"),
+                      tr("Your devices there, and why they get no work"), standing_card_);
+    standing_table_->set_empty_text(tr("It has not said anything about your devices yet."));
+    standing_table_->set_rows_shown(3);
+    standing_table_->show_bar(false);
+    leave_ = new QPushButton(tr("&Leave…"), standing_card_);
+    leave_->setObjectName(QStringLiteral("leave"));
+    leave_->setAutoDefault(false);
+    leave_problem_ = make_problem(standing_card_);
+    auto* row = new QHBoxLayout;
+    row->addWidget(leave_problem_, 1);
+    row->addStretch();
+    row->addWidget(leave_);
+    standing_card_->body()->addWidget(state_);
+    standing_card_->body()->addWidget(about_);
+    standing_card_->body()->addWidget(standing_table_);
+    standing_card_->body()->addLayout(row);
+    connect(leave_, &QPushButton::clicked, this, &CoordinatorsPage::ask_leave);
+    return standing_card_;
+  }
+
+  QWidget* make_consent() {
+    consent_card_ = new Card(this);
+    consent_card_->set_title(tr("What may be computed here"));
+    auto* about = make_text(consent_card_);
+    about->setText(
+        tr("Each kind of work is yours to allow or to deny. Work that you deny is given back."));
+    set_text_role(*about, TextRole::kQuiet);
+    consent_card_->body()->addWidget(about);
+    consents_ = new QVBoxLayout;
+    consents_->setSpacing(kSpace);
+    consent_card_->body()->addLayout(consents_);
+    return consent_card_;
+  }
+
+  QWidget* make_join() {
+    auto* card = new Card(this);
+    card->set_title(tr("Join a coordinator"));
+    auto* about = make_text(card);
+    about->setText(
+        tr("Paste the address that its administrator gave you. Nothing is joined before you have "
+           "seen what it asks."));
+    set_text_role(*about, TextRole::kQuiet);
+    url_ = new QLineEdit(card);
+    url_->setObjectName(QStringLiteral("url"));
+    url_->setPlaceholderText(QStringLiteral("shoal://host:7410/?pin=…"));
+    url_->setAccessibleName(tr("Address of a coordinator"));
+    url_->setClearButtonEnabled(true);
+    look_ = new QPushButton(tr("See what it &asks"), card);
+    look_->setObjectName(QStringLiteral("look"));
+    look_->setAutoDefault(false);
+    look_->setEnabled(false);
+    join_problem_ = make_problem(card);
+    join_problem_->setObjectName(QStringLiteral("join_problem"));
+    preview_ = new QWidget(card);
+    preview_layout_ = new QVBoxLayout(preview_);
+    preview_layout_->setContentsMargins(0, 0, 0, 0);
+    preview_->hide();
+    auto* row = new QHBoxLayout;
+    row->addWidget(url_, 1);
+    row->addWidget(look_);
+    card->body()->addWidget(about);
+    card->body()->addLayout(row);
+    card->body()->addWidget(join_problem_);
+    card->body()->addWidget(preview_);
+    connect(url_, &QLineEdit::textChanged, this, [this](const QString& text) {
+      look_->setEnabled(!text.trimmed().isEmpty());
+      set_problem(*join_problem_, {});
+      clear_preview();
+    });
+    connect(url_, &QLineEdit::returnPressed, this, &CoordinatorsPage::look);
+    connect(look_, &QPushButton::clicked, this, &CoordinatorsPage::look);
+    return card;
+  }
+
+  // What a device draws while it works, as far as anything tells.
+  void fetch_power() {
+    link().call<&rpc::Agent::Client::settingsRequest>(
+        this, [](auto) {},
+        [this](AnswerOf<&rpc::Agent::Client::settingsRequest> answer) {
+          if (!answer.ok()) return;
+          for (const auto setting : answer.value()->reader().getSettings()) {
+            if (!setting.getValue().isReal()) continue;
+            if (setting.getKey() == "energy.gpu_watts") gpu_watts_ = setting.getValue().getReal();
+            if (setting.getKey() == "energy.cpu_watts") cpu_watts_ = setting.getValue().getReal();
+          }
+        });
+  }
+
+  QString power_text() const {
+    double watts = 0;
+    bool measured = true;
+    for (const auto device : snapshot_->reader().getDevices()) {
+      if (!device.getLent()) continue;
+      // A figure of an idle device says nothing of one that works.
+      const bool tells = device.getWattsMeasured() && device.getDuty() > 0.5F;
+      measured = measured && tells;
+      watts += tells                                        ? device.getWatts()
+               : device.getResource() == rpc::Resource::CPU ? cpu_watts_
+                                                            : gpu_watts_;
+    }
+    return measured ? tr("%1 while it works").arg(format_watts(watts))
+                    : tr("about %1 while it works").arg(format_watts(watts));
+  }
+
+  const ConnectionRow* selected() const {
+    const int row = table_->selected_row();
+    return row < 0 ? nullptr : &model_->rows()[static_cast<size_t>(row)];
+  }
+
+  void show_selected() {
+    const ConnectionRow* const row = selected();
+    standing_card_->setVisible(row != nullptr);
+    consent_card_->setVisible(row != nullptr && row->connection.getCard().getOffers().size() > 0);
+    if (row == nullptr || snapshot_ == nullptr) return;
+    const auto connection = row->connection;
+    const QString name = text_of(connection.getName());
+    if (shown_ != text_of(connection.getUrl())) set_problem(*leave_problem_, {});
+    shown_ = text_of(connection.getUrl());
+    standing_card_->set_title(name.isEmpty() ? shown_ : name);
+    leave_->setAccessibleName(tr("Leave %1").arg(name));
+
+    const QString state = text_of(connection.getState());
+    if (state == QLatin1String("connected")) {
+      state_->setText(tr("Connected since %1.")
+                          .arg(format_when(Millis{connection.getConnectedSinceMs()}, row->now)));
+    } else {
+      QString text = state_word(state);
+      const QString reason = text_of(connection.getReason());
+      if (!reason.isEmpty()) text = tr("%1: %2").arg(text, reason);
+      if (connection.getRetryInMs() > 0)
+        text += ' ' + tr("(next in %1)").arg(format_duration(Millis{connection.getRetryInMs()}));
+      state_->setText(text);
+    }
+    const QString about = text_of(connection.getCard().getOperator());
+    about_->setText(about);
+    about_->setVisible(!about.isEmpty());
+
+    const DeviceNames names(snapshot_->reader());
+    std::vector<StandingRow> standings;
+    for (const auto device : connection.getStanding().getDevices())
+      standings.push_back({name, device, names.name(device.getDeviceId()), row->now});
+    standing_model_->set_rows(snapshot_, std::move(standings));
+    show_consents(connection);
+  }
+
+  void show_consents(rpc::Snapshot::Connection::Reader connection) {
+    const auto offers = connection.getCard().getOffers();
+    const QString identity = shown_ + '\n' + offers_identity(connection.getCard()) + power_text();
+    if (identity != consents_shown_) {
+      consents_shown_ = identity;
+      qDeleteAll(offer_cards_);
+      offer_cards_.clear();
+      for (const auto offer : offers) {
+        auto* card = new OfferCard(offer, power_text(), /*asks=*/true, consent_card_);
+        const auto at = static_cast<uint32_t>(offer_cards_.size());
+        offer_cards_.push_back(card);
+        consents_->addWidget(card);
+        connect(card, &OfferCard::decided, this,
+                [this, at](bool allowed) { set_consent(at, allowed); });
+      }
+    }
+    for (uint32_t i = 0; i < offers.size(); ++i) {
+      bool denied = false;
+      for (const auto job_class : connection.getDenied())
+        denied = denied || same_class(job_class, offers[i].getJobClass());
+      if (i != deciding_) offer_cards_[i]->set_allowed(!denied);
+    }
+  }
+
+  void set_consent(uint32_t at, bool allowed) {
+    const ConnectionRow* const row = selected();
+    if (row == nullptr || at >= row->connection.getCard().getOffers().size()) return;
+    deciding_ = at;
+    const auto job_class = row->connection.getCard().getOffers()[at].getJobClass();
+    link().call<&rpc::Agent::Client::setConsentRequest>(
+        this,
+        [&](auto params) {
+          params.setUrl(row->connection.getUrl());
+          params.setJobClass(job_class);
+          params.setAllowed(allowed);
+        },
+        [this, card = QPointer(offer_cards_[at])](
+            AnswerOf<&rpc::Agent::Client::setConsentRequest> answer) {
+          deciding_ = UINT32_MAX;
+          if (card != nullptr) card->set_answer(answer.ok() ? QString() : sentence(answer.error()));
+          if (!answer.ok()) show_selected();  // As it still is.
+        });
+  }
+
+  void clear_preview() {
+    preview_->hide();
+    qDeleteAll(preview_->findChildren<QWidget*>(QString(), Qt::FindDirectChildrenOnly));
+  }
+
+  void look() {
+    const QString url = url_->text().trimmed();
+    if (url.isEmpty() || !look_->isEnabled()) return;
+    look_->setEnabled(false);
+    look_->setText(tr("Asking…"));
+    set_problem(*join_problem_, {});
+    clear_preview();
+    link().call<&rpc::Agent::Client::previewAttachRequest>(
+        this, [&](auto params) { params.setUrl(url.toStdString()); },
+        [this, url](AnswerOf<&rpc::Agent::Client::previewAttachRequest> answer) {
+          look_->setEnabled(true);
+          look_->setText(tr("See what it &asks"));
+          if (url != url_->text().trimmed()) return;  // Another is wanted by now.
+          if (!answer.ok()) return set_problem(*join_problem_, sentence(answer.error()));
+          show_preview(answer.value()->reader().getCard());
+        },
+        kContactMax);
+  }
+
+  void show_preview(rpc::CoordinatorCard::Reader card) {
+    auto* name = new QLabel(text_of(card.getName()), preview_);
+    name->setTextFormat(Qt::PlainText);
+    set_text_role(*name, TextRole::kTitle);
+    preview_layout_->addWidget(name);
+    const QString about = text_of(card.getOperator());
+    if (!about.isEmpty()) {
+      auto* text = make_text(preview_);
+      text->setText(about);
+      preview_layout_->addWidget(text);
+    }
+    auto* asks = make_text(preview_);
+    asks->setText(card.getOffers().size() == 0
+                      ? tr("It has no work now, and does not say what may come.")
+                      : tr("This is the work that may come. You can deny any of it later."));
+    set_text_role(*asks, TextRole::kQuiet);
+    preview_layout_->addWidget(asks);
+    for (const auto offer : card.getOffers())
+      preview_layout_->addWidget(new OfferCard(offer, power_text(), /*asks=*/false, preview_));
+    auto* join = new QPushButton(tr("&Join"), preview_);
+    join->setObjectName(QStringLiteral("join"));
+    join->setDefault(true);
+    auto* cancel = new QPushButton(tr("Not this one"), preview_);
+    cancel->setAutoDefault(false);
+    auto* row = new QHBoxLayout;
+    auto* buttons = new QWidget(preview_);
+    buttons->setLayout(row);
+    row->setContentsMargins(0, 0, 0, 0);
+    row->addStretch();
+    row->addWidget(cancel);
+    row->addWidget(join);
+    preview_layout_->addWidget(buttons);
+    preview_->show();
+    join->setFocus();
+    connect(cancel, &QPushButton::clicked, url_, &QLineEdit::clear);
+    connect(join, &QPushButton::clicked, this, &CoordinatorsPage::join);
+  }
+
+  void join() {
+    const QString url = url_->text().trimmed();
+    auto* const button = preview_->findChild<QPushButton*>(QStringLiteral("join"));
+    button->setEnabled(false);
+    button->setText(tr("Joining…"));
+    set_problem(*join_problem_, {});
+    link().call<&rpc::Agent::Client::attachRequest>(
+        this, [&](auto params) { params.setUrl(url.toStdString()); },
+        [this, url, held = QPointer(button)](AnswerOf<&rpc::Agent::Client::attachRequest> answer) {
+          if (held != nullptr) {
+            held->setEnabled(true);
+            held->setText(tr("&Join"));
+          }
+          if (!answer.ok()) return set_problem(*join_problem_, sentence(answer.error()));
+          if (url == url_->text().trimmed()) url_->clear();
+          table_->select_identity(text_of(answer.value()->reader().getConnection().getUrl()));
+        },
+        kContactMax);
+  }
+
+  void ask_leave() {
+    const ConnectionRow* const row = selected();
+    if (row == nullptr) return;
+    const QString url = text_of(row->connection.getUrl());
+    const QString name = text_of(row->connection.getName());
+    auto* box = new QMessageBox(
+        QMessageBox::Question, tr("Leave"),
+        tr("Leave %1? Its stages are given back, and nothing more comes from there. What you "
+           "earned stays in its ledger, and the receipts stay here.")
+            .arg(name.isEmpty() ? url : name),
+        QMessageBox::NoButton, this);
+    box->setTextFormat(Qt::PlainText);
+    box->setAttribute(Qt::WA_DeleteOnClose);
+    QPushButton* const leave = box->addButton(tr("&Leave"), QMessageBox::DestructiveRole);
+    leave->setObjectName(QStringLiteral("leave_now"));
+    box->setDefaultButton(box->addButton(QMessageBox::Cancel));
+    connect(leave, &QPushButton::clicked, this, [this, url] {
+      link().call<&rpc::Agent::Client::detachRequest>(
+          this, [&](auto params) { params.setUrl(url.toStdString()); },
+          [this](AnswerOf<&rpc::Agent::Client::detachRequest> answer) {
+            set_problem(*leave_problem_, answer.ok() ? QString() : sentence(answer.error()));
+          },
+          kContactMax);
+    });
+    box->open();
+  }
+
+  SnapshotPtr snapshot_;
+  QString shown_;  // The URL of the coordinator whose details are shown.
+  QString consents_shown_;
+  std::vector<OfferCard*> offer_cards_;
+  uint32_t deciding_ = UINT32_MAX;  // The offer whose answer is under way.
+  double gpu_watts_ = 150, cpu_watts_ = 45;
+  Card *list_card_, *standing_card_, *consent_card_;
+  TableModel<ConnectionRow>* model_;
+  DataTable* table_;
+  QLabel *about_, *state_, *leave_problem_, *join_problem_;
+  TableModel<StandingRow>* standing_model_;
+  DataTable* standing_table_;
+  QPushButton *leave_, *look_;
+  QVBoxLayout *consents_, *preview_layout_;
+  QLineEdit* url_;
+  QWidget* preview_;
 };
 
 }  // namespace

@@ -27,7 +27,9 @@
 namespace shoal::ui {
 namespace {
 
+constexpr int kColumnWidthMin = 64;
 constexpr int kColumnWidthMax = 340;
+constexpr int kColumnSpace = 8;
 constexpr int kRowsMeasuredMax = 200;  // For the first width of a column.
 
 bool is_number(const QVariant& value) {
@@ -253,6 +255,12 @@ DataTable::DataTable(QAbstractItemModel* model, const QString& name, const QStri
     model_changed();
   });
   connect(model_, &QAbstractItemModel::rowsInserted, this, &DataTable::model_changed);
+  view_->viewport()->installEventFilter(this);
+  connect(view_->horizontalHeader(), &QHeaderView::sectionResized, this, [this](int column) {
+    const QHeaderView* const header = view_->horizontalHeader();
+    const bool last = header->visualIndex(column) == header->count() - 1;  // It stretches.
+    if (!fitting_ && !last && header->isVisible()) widths_chosen_ = header->underMouse();
+  });
   retranslate();
   copy_->setEnabled(false);
   model_changed();
@@ -417,21 +425,59 @@ void DataTable::fill_menu(QMenu* menu) {
     action->setCheckable(true);
     action->setChecked(!view_->isColumnHidden(column));
     action->setEnabled(column != 0);  // One always stays.
-    connect(action, &QAction::toggled, view_,
-            [this, column](bool on) { view_->setColumnHidden(column, !on); });
+    connect(action, &QAction::toggled, view_, [this, column](bool on) {
+      view_->setColumnHidden(column, !on);
+      fit_columns();
+    });
   }
 }
 
-// The first rows decide the widths; later ones leave them alone, as the owner may have set them.
+// The first rows decide the widths; later ones leave them alone.
 void DataTable::size_columns() {
   if (sized_ || model_->rowCount() == 0) return;
   sized_ = true;
+  fitting_ = true;
   view_->horizontalHeader()->setResizeContentsPrecision(kRowsMeasuredMax);
   view_->resizeColumnsToContents();
   for (int column = 0; column < model_->columnCount(); ++column) {
-    const int width = view_->columnWidth(column) + 8;
-    view_->setColumnWidth(column, std::min(width, kColumnWidthMax));
+    const bool hidden = view_->isColumnHidden(column);
+    if (hidden) view_->showColumn(column);
+    widths_.push_back(std::min(view_->columnWidth(column) + kColumnSpace, kColumnWidthMax));
+    if (hidden) view_->hideColumn(column);
   }
+  fitting_ = false;
+  fit_columns();
+}
+
+// As wide as they like, if there is room; else the widest give way. Once the owner has moved one,
+// all stay as they are.
+void DataTable::fit_columns() {
+  if (!sized_ || widths_chosen_) return;
+  std::vector<int> widths = widths_;
+  std::vector<size_t> shown;
+  int sum = 0;
+  for (size_t i = 0; i < widths.size(); ++i) {
+    if (view_->isColumnHidden(static_cast<int>(i))) continue;
+    shown.push_back(i);
+    sum += widths[i];
+  }
+  const int room = view_->viewport()->width();
+  while (sum > room && !shown.empty()) {
+    const size_t widest =
+        *std::ranges::max_element(shown, {}, [&widths](size_t i) { return widths[i]; });
+    if (widths[widest] <= kColumnWidthMin) break;  // Then it scrolls.
+    const int less = std::min(8, widths[widest] - kColumnWidthMin);
+    widths[widest] -= less;
+    sum -= less;
+  }
+  fitting_ = true;
+  for (const size_t i : shown) view_->setColumnWidth(static_cast<int>(i), widths[i]);
+  fitting_ = false;
+}
+
+bool DataTable::eventFilter(QObject* watched, QEvent* event) {
+  if (watched == view_->viewport() && event->type() == QEvent::Resize) fit_columns();
+  return QWidget::eventFilter(watched, event);
 }
 
 void DataTable::model_changed() {

@@ -6,6 +6,7 @@
 #include <QTableView>
 #include <QWidget>
 #include <functional>
+#include <vector>
 
 class QHBoxLayout;
 class QLabel;
@@ -58,6 +59,7 @@ class DataTable : public QWidget {
 
  protected:
   void changeEvent(QEvent* event) override;
+  bool eventFilter(QObject* watched, QEvent* event) override;
 
  private:
   class Filter;
@@ -66,6 +68,7 @@ class DataTable : public QWidget {
   void fill_menu(QMenu* menu);
   void model_changed();
   void size_columns();
+  void fit_columns();
   void retranslate();
 
   QAbstractItemModel* model_;
@@ -86,6 +89,9 @@ class DataTable : public QWidget {
   int controls_ = 0;
   int rows_shown_ = 0;
   bool sized_ = false;
+  bool fitting_ = false;
+  bool widths_chosen_ = false;  // By the owner: then they stay.
+  std::vector<int> widths_;     // What each column would like.
 };
 
 }  // namespace shoal::ui

@@ -247,4 +247,43 @@ void Timeline::mouseMoveEvent(QMouseEvent* event) {
   setCursor(place_at(event->pos()).span >= 0 ? Qt::PointingHandCursor : Qt::ArrowCursor);
 }
 
+void TimelineLegend::set_words(std::vector<QString> words) {
+  words_ = std::move(words);
+  QStringList all;
+  for (const QString& word : words_) all += word;
+  setAccessibleName(all.join(QStringLiteral(", ")));
+  updateGeometry();
+  update();
+}
+
+QSize TimelineLegend::sizeHint() const {
+  int width = 0;
+  for (const QString& word : words_)
+    width += fontMetrics().height() + kGap + fontMetrics().horizontalAdvance(word) + 2 * kGap;
+  return {width, fontMetrics().height() + 4};
+}
+
+void TimelineLegend::paintEvent(QPaintEvent*) {
+  QPainter painter(this);
+  const Colors& colors = colors_of(palette());
+  const int side = fontMetrics().height();
+  int x = 0;
+  for (size_t i = 0; i < words_.size(); ++i) {
+    const auto kind = static_cast<SpanKind>(i);
+    const QRect box(x, 2, side, side);
+    const QColor color = span_color(colors, kind);
+    QColor ground = color;
+    ground.setAlphaF(0.18F);
+    painter.fillRect(box, ground);
+    painter.fillRect(box, QBrush(color, span_style(kind)));
+    painter.setPen(color);
+    painter.drawRect(box.adjusted(0, 0, -1, -1));
+    painter.setPen(colors.text);
+    const int wide = fontMetrics().horizontalAdvance(words_[i]);
+    painter.drawText(QRect(x + side + kGap, 0, wide + 1, height()),
+                     Qt::AlignLeft | Qt::AlignVCenter, words_[i]);
+    x += side + kGap + wide + 2 * kGap;
+  }
+}
+
 }  // namespace shoal::ui

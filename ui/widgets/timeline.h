@@ -67,4 +67,21 @@ class Timeline : public QWidget {
   Place current_;
 };
 
+// What the colours and patterns mean: a word for each kind but kUnknown, in their order.
+class TimelineLegend : public QWidget {
+  Q_OBJECT
+
+ public:
+  using QWidget::QWidget;
+
+  void set_words(std::vector<QString> words);
+  QSize sizeHint() const override;
+
+ protected:
+  void paintEvent(QPaintEvent* event) override;
+
+ private:
+  std::vector<QString> words_;
+};
+
 }  // namespace shoal::ui
