@@ -82,7 +82,8 @@ class TableModel final : public QAbstractTableModel {
     switch (role) {
       case Qt::DisplayRole: return column.text(row);
       case Qt::TextAlignmentRole: return QVariant::fromValue(column.alignment | Qt::AlignVCenter);
-      case Qt::ToolTipRole: return column.tip ? QVariant(column.tip(row)) : QVariant();
+      // A text may be cut short by its column.
+      case Qt::ToolTipRole: return column.tip ? column.tip(row) : column.text(row);
       case Qt::DecorationRole: return column.icon ? column.icon(row) : QVariant();
       case Qt::FontRole: return column.fixed_pitch ? QVariant(fixed_font_) : QVariant();
       case kSortRole: return column.sort_key ? column.sort_key(row) : QVariant(column.text(row));

@@ -669,7 +669,8 @@ std::vector<Column<ReceiptRow>> receipt_columns() {
              return whole(static_cast<int64_t>(row.stored.getReceipt().getRows()));
            },
        .alignment = Qt::AlignRight,
-       .unit = ""},
+       .unit = "",
+       .hidden = true},
       {.key = "model",
        .title = QT_TRANSLATE_NOOP("tables", "Model"),
        .text =
@@ -678,7 +679,8 @@ std::vector<Column<ReceiptRow>> receipt_columns() {
            }},
       {.key = "device",
        .title = QT_TRANSLATE_NOOP("tables", "Device"),
-       .text = [](const ReceiptRow& row) { return row.device; }},
+       .text = [](const ReceiptRow& row) { return row.device; },
+       .hidden = true},
       {.key = "reason",
        .title = QT_TRANSLATE_NOOP("tables", "Reason"),
        .text =

@@ -127,6 +127,11 @@ class CoordinatorsPage final : public ContentPage {
       rows.push_back({connection, now});
     const bool any = !rows.empty();
     model_->set_rows(snapshot, std::move(rows));
+    list_card_->setVisible(any);
+    join_about_->setText((any ? QString() : tr("This computer works for nobody yet.") + ' ') +
+                         tr("Paste the address that a coordinator's administrator gave you. "
+                            "Nothing is joined before "
+                            "you have seen what it asks."));
     if (table_->selected_row() < 0 && any)
       table_->select_identity(text_of(model_->rows()[0].connection.getUrl()));
     show_selected();
@@ -213,11 +218,8 @@ class CoordinatorsPage final : public ContentPage {
   QWidget* make_join() {
     auto* card = new Card(this);
     card->set_title(tr("Join a coordinator"));
-    auto* about = make_text(card);
-    about->setText(
-        tr("Paste the address that its administrator gave you. Nothing is joined before you have "
-           "seen what it asks."));
-    set_text_role(*about, TextRole::kQuiet);
+    join_about_ = make_text(card);
+    set_text_role(*join_about_, TextRole::kQuiet);
     url_ = new QLineEdit(card);
     url_->setObjectName(QStringLiteral("url"));
     url_->setPlaceholderText(QStringLiteral("shoal://host:7410/?pin=…"));
@@ -236,7 +238,7 @@ class CoordinatorsPage final : public ContentPage {
     auto* row = new QHBoxLayout;
     row->addWidget(url_, 1);
     row->addWidget(look_);
-    card->body()->addWidget(about);
+    card->body()->addWidget(join_about_);
     card->body()->addLayout(row);
     card->body()->addWidget(join_problem_);
     card->body()->addWidget(preview_);
@@ -483,7 +485,7 @@ class CoordinatorsPage final : public ContentPage {
   Card *list_card_, *standing_card_, *consent_card_;
   TableModel<ConnectionRow>* model_;
   DataTable* table_;
-  QLabel *about_, *state_, *leave_problem_, *join_problem_;
+  QLabel *about_, *state_, *join_about_, *leave_problem_, *join_problem_;
   TableModel<StandingRow>* standing_model_;
   DataTable* standing_table_;
   QPushButton *leave_, *look_;

@@ -498,8 +498,7 @@ class WhatIfCard::Bar final : public QWidget {
     const Colors& colors = colors_of(palette());
     const int half = height() / 2;
     painter.fillRect(rect(), colors.grid);
-    painter.fillRect(QRectF(0, 0, width() * now_, half - 1),
-                     colors.series[4 % colors.series.size()]);
+    painter.fillRect(QRectF(0, 0, width() * now_, half - 1), colors.text_quiet);
     painter.fillRect(QRectF(0, half + 1, width() * then_, height() - half - 1), colors.accent);
   }
 
@@ -531,8 +530,10 @@ WhatIfCard::WhatIfCard(const PageContext& context, QWidget* parent)
   set_text_role(*known_, TextRole::kSmall);
   problem_ = make_problem(this);
   problem_->setObjectName(QStringLiteral("what_if_problem"));
+  auto* limit_row = new QHBoxLayout;
+  limit_row->addWidget(limit_box_);
+  limit_row->addStretch();
   auto* row = new QHBoxLayout;
-  row->addWidget(limit_box_);
   row->addWidget(slider_, 1);
   row->addWidget(value_);
   row->addWidget(apply_);
@@ -553,6 +554,7 @@ WhatIfCard::WhatIfCard(const PageContext& context, QWidget* parent)
     grid->addWidget(bar_texts_.back(), line, 2);
   }
   body()->addWidget(about);
+  body()->addLayout(limit_row);
   body()->addLayout(row);
   body()->addWidget(problem_);
   body()->addLayout(grid);
@@ -776,7 +778,7 @@ PairingCard::PairingCard(const PageContext& context, QWidget* parent)
 void PairingCard::show_snapshot(rpc::Snapshot::Reader snapshot) {
   state_->setText(snapshot.getRemoteListens()
                       ? tr("Paired windows can connect over the network now.")
-                      : tr("Off: give an address below to let paired windows connect."));
+                      : tr("Off: give an address above to let paired windows connect."));
   pair_->setEnabled(snapshot.getRemoteListens());
 }
 

@@ -140,6 +140,15 @@ class StatisticsPage final : public ContentPage {
 
   void show_snapshot(const SnapshotPtr& snapshot) override {
     snapshot_ = snapshot;
+    const auto ever = snapshot->reader().getEver();
+    if (ever.getRows() == 0 && ever.getKilowattHours() == 0 && ever.getCreditConfirmed() == 0 &&
+        ever.getCreditPending() == 0 && ever.getCreditRejected() == 0) {
+      const auto overall = snapshot->reader().getOverall();
+      empty().set(QStringLiteral("statistics"), tr("Nothing to count yet"),
+                  tr("Credit, tokens, hours and energy are counted here from the first work on.") +
+                      ' ' + sentence(overall.getWhy()) + ' ' + sentence(overall.getRemedy()));
+      return show_empty();
+    }
     show_content();
     list_devices();
     if (!refresh_.isActive()) {  // It came on screen, or the client came.

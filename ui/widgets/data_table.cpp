@@ -27,7 +27,7 @@
 namespace shoal::ui {
 namespace {
 
-constexpr int kColumnWidthMin = 64;
+constexpr int kColumnWidthMin = 104;
 constexpr int kColumnWidthMax = 340;
 constexpr int kColumnSpace = 8;
 constexpr int kRowsMeasuredMax = 200;  // For the first width of a column.
@@ -322,7 +322,10 @@ void DataTable::set_rows_shown(int rows) {
   body_->setMaximumHeight(height);
 }
 
-void DataTable::show_bar(bool on) { bar_->setVisible(on); }
+void DataTable::show_bar(bool on) {
+  bar_wanted_ = on;
+  model_changed();
+}
 
 int DataTable::rows_visible() const { return proxy_->rowCount(); }
 
@@ -449,17 +452,19 @@ void DataTable::size_columns() {
   fit_columns();
 }
 
-// As wide as they like, if there is room; else the widest give way. Once the owner has moved one,
-// all stay as they are.
+// As wide as they like, if there is room; else the widest texts give way, numbers never. Once the
+// owner has moved one, all stay as they are.
 void DataTable::fit_columns() {
   if (!sized_ || widths_chosen_) return;
   std::vector<int> widths = widths_;
-  std::vector<size_t> shown;
+  std::vector<size_t> shown;  // Of those that may give way.
   int sum = 0;
   for (size_t i = 0; i < widths.size(); ++i) {
-    if (view_->isColumnHidden(static_cast<int>(i))) continue;
-    shown.push_back(i);
+    const int column = static_cast<int>(i);
+    if (view_->isColumnHidden(column)) continue;
     sum += widths[i];
+    const auto alignment = model_->headerData(column, Qt::Horizontal, Qt::TextAlignmentRole);
+    if ((alignment.toInt() & Qt::AlignLeft) != 0) shown.push_back(i);
   }
   const int room = view_->viewport()->width();
   while (sum > room && !shown.empty()) {
@@ -471,7 +476,10 @@ void DataTable::fit_columns() {
     sum -= less;
   }
   fitting_ = true;
-  for (const size_t i : shown) view_->setColumnWidth(static_cast<int>(i), widths[i]);
+  for (size_t i = 0; i < widths.size(); ++i) {
+    const int column = static_cast<int>(i);
+    if (!view_->isColumnHidden(column)) view_->setColumnWidth(column, widths[i]);
+  }
   fitting_ = false;
 }
 
@@ -487,6 +495,8 @@ void DataTable::model_changed() {
   empty_->setText(filtered ? tr("No row fits the filter.") : empty_text_);
   stack_->setCurrentWidget(none ? static_cast<QWidget*>(empty_) : view_);
   save_->setEnabled(!none);
+  // Nothing to filter, copy or save: then the bar is only in the way.
+  bar_->setVisible(bar_wanted_ && (model_->rowCount() > 0 || controls_ > 0));
 }
 
 }  // namespace shoal::ui

@@ -86,6 +86,7 @@ class DataTable : public QWidget {
   QLabel* empty_;
   QString empty_text_;
   QString remembered_;  // The selected row's identity, over a reset of the model.
+  bool bar_wanted_ = true;
   int controls_ = 0;
   int rows_shown_ = 0;
   bool sized_ = false;

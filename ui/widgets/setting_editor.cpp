@@ -149,9 +149,12 @@ class ChoiceControl final : public SettingControl {
 };
 
 class TextControl final : public SettingControl {
+  Q_DECLARE_TR_FUNCTIONS(shoal::ui::SettingEditor)
+
  public:
   explicit TextControl(QWidget* parent) : SettingControl(parent) {
     edit_ = new QLineEdit(this);
+    edit_->setPlaceholderText(tr("default"));
     auto* layout = new QHBoxLayout(this);
     layout->setContentsMargins(0, 0, 0, 0);
     layout->addWidget(edit_);
@@ -386,6 +389,7 @@ SettingEditor::SettingEditor(rpc::Setting::Reader setting, QWidget* parent)
   auto* about = make_text(this);
   about->setText(QString(help).replace('\n', ' '));
   set_text_role(*about, TextRole::kSmall);
+  about->setVisible(help != title + '.');
   problem_ = make_problem(this);
   note_ = make_text(this);
   set_text_role(*note_, TextRole::kSmall);

@@ -117,7 +117,7 @@ class WeekGrid::HourLine final : public QHeaderView {
  protected:
   void paintEvent(QPaintEvent*) override {
     QPainter painter(viewport());
-    painter.fillRect(viewport()->rect(), palette().color(QPalette::Window));
+    painter.fillRect(viewport()->rect(), palette().color(QPalette::Base));
     painter.setPen(palette().color(QPalette::WindowText));
     QFont small = font();
     small.setPointSizeF(std::max(6.0, small.pointSizeF() * 0.9));
@@ -146,6 +146,7 @@ WeekGrid::WeekGrid(QWidget* parent) : QTableView(parent) {
   horizontalHeader()->setSectionResizeMode(QHeaderView::Fixed);
   verticalHeader()->setSectionResizeMode(QHeaderView::Fixed);
   verticalHeader()->setDefaultSectionSize(fontMetrics().height() + 6);
+  verticalHeader()->setHighlightSections(false);
   setCornerButtonEnabled(false);
   setShowGrid(false);
   setSelectionMode(QAbstractItemView::ContiguousSelection);
