@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "ui/contribute.h"
 #include "ui/format.h"
 #include "ui/messages.h"
 
@@ -63,26 +64,6 @@ QString verdict_word(rpc::Receipt::Verdict verdict) {
 
 QString text_of(capnp::Text::Reader text) {
   return QString::fromStdString(printable(std::string_view(text.cStr(), text.size())));
-}
-
-QString activity_word(rpc::Activity activity) {
-  switch (activity) {
-    case rpc::Activity::WORKING: return QCoreApplication::translate("tables", "ready");
-    case rpc::Activity::WAITING: return QCoreApplication::translate("tables", "waits");
-    case rpc::Activity::PAUSED: return QCoreApplication::translate("tables", "paused");
-    case rpc::Activity::ATTENTION: return QCoreApplication::translate("tables", "needs you");
-    case rpc::Activity::OFFLINE: return QCoreApplication::translate("tables", "offline");
-  }
-  return unknown();
-}
-
-QString resource_word(rpc::Resource resource) {
-  switch (resource) {
-    case rpc::Resource::GPU: return QCoreApplication::translate("tables", "GPU");
-    case rpc::Resource::CPU: return QCoreApplication::translate("tables", "CPU");
-    case rpc::Resource::NETWORK: return QCoreApplication::translate("tables", "Network");
-  }
-  return unknown();
 }
 
 QString mode_word(rpc::Mode mode) {

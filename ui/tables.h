@@ -17,8 +17,6 @@ namespace shoal::ui {
 // Text from the client, of which strangers may have written a part: without control characters.
 QString text_of(capnp::Text::Reader text);
 
-QString activity_word(rpc::Activity activity);
-QString resource_word(rpc::Resource resource);
 QString mode_word(rpc::Mode mode);
 QString privacy_word(rpc::Privacy privacy);
 QString privacy_sentence(rpc::Privacy privacy);  // What it means for who reads the text.

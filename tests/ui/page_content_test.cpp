@@ -390,7 +390,7 @@ void PageContentTest::last_week_is_a_timeline_and_a_table() {
   QTRY_VERIFY(timeline->lanes()[0].spans.size() > 5);
   timeline->setFocus();
   QTest::keyClick(timeline, Qt::Key_Home);
-  QVERIFY(timeline->accessibleDescription().contains("GPU"));
+  QVERIFY(timeline->accessibleDescription().contains("Graphics cards"));
   QVERIFY(visible_texts(stage.page()).contains(timeline->accessibleDescription()));
   stage.find<QToolButton>("trace_table")->click();
   QVERIFY(stage.table("trace")->isVisible());

@@ -13,6 +13,7 @@
 #include <map>
 
 #include "ui/agent_link.h"
+#include "ui/contribute.h"
 #include "ui/format.h"
 #include "ui/icons.h"
 #include "ui/messages.h"

@@ -17,6 +17,7 @@
 #include <cmath>
 
 #include "ui/agent_link.h"
+#include "ui/contribute.h"
 #include "ui/format.h"
 #include "ui/messages.h"
 #include "ui/theme.h"

@@ -198,8 +198,10 @@ class StatisticsPage final : public ContentPage {
     devices_->setSizeAdjustPolicy(QComboBox::AdjustToContents);
     row->addStretch();
     row->addWidget(devices_);
-    connect(&ranges_, &QButtonGroup::idClicked, this,
-            [this](int id) { set_range(static_cast<Range>(id)); });
+    // Toggled, not clicked: a screen reader toggles.
+    connect(&ranges_, &QButtonGroup::idToggled, this, [this](int id, bool on) {
+      if (on) set_range(static_cast<Range>(id));
+    });
     connect(devices_, &QComboBox::currentIndexChanged, this, &StatisticsPage::show_rows);
     return row;
   }

@@ -181,7 +181,7 @@ DataTable::DataTable(QAbstractItemModel* model, const QString& name, const QStri
   empty_->setAlignment(Qt::AlignCenter);
   empty_->setWordWrap(true);
   empty_->setMargin(24);
-  empty_->setTextInteractionFlags(Qt::TextBrowserInteraction);
+  empty_->setTextInteractionFlags(Qt::TextSelectableByMouse);
   empty_->setForegroundRole(QPalette::PlaceholderText);
 
   bar_ = new QWidget(this);

@@ -99,6 +99,7 @@ constexpr SettingLook kLooks[] = {
     {"remote.listen", QT_TRANSLATE_NOOP("settings", "Address for windows on other machines")},
     {"coordinators", QT_TRANSLATE_NOOP("settings", "Coordinators to join at start")},
     {"worker.program", QT_TRANSLATE_NOOP("settings", "Program that computes")},
+    {"sensors.program", QT_TRANSLATE_NOOP("settings", "Program that watches the computer")},
     {"worker.memory_bytes_max", QT_TRANSLATE_NOOP("settings", "Memory of one worker, at most"),
      kAdvanced, QT_TRANSLATE_NOOP("settings", "GB"), QT_TRANSLATE_NOOP("settings", "no limit"),
      kBytes},
