@@ -148,7 +148,7 @@
         <translation>{0} errechnet andere Ergebnisse, als es sollte: es bekommt keine Arbeit.</translation>
     </message>
     <message>
-        <source>The disk has no room for Shoal's records: {0}</source>
+        <source>The disk has no room for Shoal&apos;s records: {0}</source>
         <translation>Auf der Platte ist kein Platz für die Aufzeichnungen von Shoal: {0}</translation>
     </message>
     <message>
@@ -232,11 +232,11 @@
         <translation>Höchstens {0} der Zeit wird gerechnet, wie Sie gewählt haben.</translation>
     </message>
     <message>
-        <source>Nothing tells this device's temperature, so it cannot be held. Computing {0} of the time at most.</source>
+        <source>Nothing tells this device&apos;s temperature, so it cannot be held. Computing {0} of the time at most.</source>
         <translation>Nichts verrät die Temperatur dieses Geräts, darum lässt sie sich nicht halten. Höchstens {0} der Zeit wird gerechnet.</translation>
     </message>
     <message>
-        <source>Nothing tells this device's power, so it cannot be held. Computing {0} of the time at most.</source>
+        <source>Nothing tells this device&apos;s power, so it cannot be held. Computing {0} of the time at most.</source>
         <translation>Nichts verrät die Leistung dieses Geräts, darum lässt sie sich nicht halten. Höchstens {0} der Zeit wird gerechnet.</translation>
     </message>
     <message>
@@ -260,7 +260,7 @@
         <translation>Die Unterschrift von {1} Quittungen von {0} ist falsch.</translation>
     </message>
     <message>
-        <source>Ask whoever runs the coordinator, unless this computer's records were changed.</source>
+        <source>Ask whoever runs the coordinator, unless this computer&apos;s records were changed.</source>
         <translation>Fragen Sie, wer den Koordinator betreibt, falls nicht die Aufzeichnungen dieses Rechners verändert wurden.</translation>
     </message>
     <message>
@@ -288,19 +288,19 @@
         <translation>Bitte sehen Sie sie unter Koordinatoren durch.</translation>
     </message>
     <message>
-        <source>Shoal's records were damaged. They were set aside as {0}, and new ones have been started.</source>
+        <source>Shoal&apos;s records were damaged. They were set aside as {0}, and new ones have been started.</source>
         <translation>Die Aufzeichnungen von Shoal waren beschädigt. Sie wurden als {0} beiseitegelegt, und neue wurden begonnen.</translation>
     </message>
     <message>
-        <source>Shoal's records cannot be kept: {0}</source>
+        <source>Shoal&apos;s records cannot be kept: {0}</source>
         <translation>Die Aufzeichnungen von Shoal können nicht geführt werden: {0}</translation>
     </message>
     <message>
-        <source>Another program is holding Shoal's records. What happens meanwhile is remembered and written later.</source>
+        <source>Another program is holding Shoal&apos;s records. What happens meanwhile is remembered and written later.</source>
         <translation>Ein anderes Programm hält die Aufzeichnungen von Shoal fest. Was indessen geschieht, wird behalten und später geschrieben.</translation>
     </message>
     <message>
-        <source>Shoal's records were written by a newer version of Shoal, so nothing is added to them.</source>
+        <source>Shoal&apos;s records were written by a newer version of Shoal, so nothing is added to them.</source>
         <translation>Die Aufzeichnungen von Shoal stammen von einer neueren Version, darum wird nichts hinzugefügt.</translation>
     </message>
     <message>
@@ -336,7 +336,7 @@
         <translation>Sie haben andere Zeiten zum Rechnen gewählt. Die nächsten beginnen {0}.</translation>
     </message>
     <message>
-        <source>Change the hours under Rules, or choose 'always'.</source>
+        <source>Change the hours under Rules, or choose &apos;always&apos;.</source>
         <translation>Ändern Sie die Zeiten unter Regeln, oder wählen Sie „immer“.</translation>
     </message>
     <message>
@@ -420,7 +420,7 @@
         <translation>{0} hält den Bildschirm an.</translation>
     </message>
     <message>
-        <source>Work starts when it lets go. Or switch off 'wait while a program keeps the screen on'.</source>
+        <source>Work starts when it lets go. Or switch off &apos;wait while a program keeps the screen on&apos;.</source>
         <translation>Die Arbeit beginnt, wenn es loslässt. Oder schalten Sie „warten, solange ein Programm den Bildschirm anhält“ aus.</translation>
     </message>
     <message>
@@ -432,7 +432,7 @@
         <translation>Nichts verrät, ob ein Programm den Bildschirm anhält, etwa ein Film oder ein Gespräch.</translation>
     </message>
     <message>
-        <source>Switch off 'wait while a program keeps the screen on' under Rules to work without it.</source>
+        <source>Switch off &apos;wait while a program keeps the screen on&apos; under Rules to work without it.</source>
         <translation>Schalten Sie unter Regeln „warten, solange ein Programm den Bildschirm anhält“ aus, um ohne dies zu arbeiten.</translation>
     </message>
     <message>
@@ -496,11 +496,11 @@
         <translation>Die Arbeit beginnt nach {0} ohne Eingabe. Oder erlauben Sie Arbeit, während der Rechner benutzt wird.</translation>
     </message>
     <message>
-        <source>'{0}', which should tell whether somebody uses this computer, does not answer. So it counts as in use.</source>
+        <source>&apos;{0}&apos;, which should tell whether somebody uses this computer, does not answer. So it counts as in use.</source>
         <translation>„{0}“ soll sagen, ob jemand diesen Rechner benutzt, antwortet aber nicht. Darum gilt er als benutzt.</translation>
     </message>
     <message>
-        <source>Choose 'auto' or another source under Rules, or choose 'always'.</source>
+        <source>Choose &apos;auto&apos; or another source under Rules, or choose &apos;always&apos;.</source>
         <translation>Wählen Sie unter Regeln „auto“ oder eine andere Quelle, oder wählen Sie „immer“.</translation>
     </message>
     <message>
@@ -508,7 +508,7 @@
         <translation>Nichts verrät, ob jemand diesen Rechner benutzt, darum gilt er als benutzt.</translation>
     </message>
     <message>
-        <source>Choose 'always', or allow work while the computer is in use.</source>
+        <source>Choose &apos;always&apos;, or allow work while the computer is in use.</source>
         <translation>Wählen Sie „immer“, oder erlauben Sie Arbeit, während der Rechner benutzt wird.</translation>
     </message>
     <message>
@@ -576,7 +576,7 @@
         <translation>Der Prozessor hat {0}.</translation>
     </message>
     <message>
-        <source>The processor's energy counter can be read.</source>
+        <source>The processor&apos;s energy counter can be read.</source>
         <translation>Der Energiezähler des Prozessors ist lesbar.</translation>
     </message>
     <message>
@@ -826,7 +826,7 @@
         <translation>URLs von Koordinatoren, denen beim Start beigetreten wird, neben denen, die `shoal-client attach` gespeichert hat.</translation>
     </message>
     <message>
-        <source>Where shards are kept. Empty: "shards" in this user's cache folder.</source>
+        <source>Where shards are kept. Empty: &quot;shards&quot; in this user&apos;s cache folder.</source>
         <translation>Wo Modellteile aufgehoben werden. Leer: „shards“ im Zwischenspeicher-Ordner dieses Benutzers.</translation>
     </message>
     <message>
@@ -838,8 +838,8 @@
         <translation>Was auf dieser Platte frei bleiben muss, was auch die Grenze oben sagt.</translation>
     </message>
     <message>
-        <source>Which devices to lend: ids, selectors such as "vulkan:0", or planes such as "cpu" and
-"vulkan". Empty: every real GPU, or the CPU when there is none.</source>
+        <source>Which devices to lend: ids, selectors such as &quot;vulkan:0&quot;, or planes such as &quot;cpu&quot; and
+&quot;vulkan&quot;. Empty: every real GPU, or the CPU when there is none.</source>
         <translation>Welche Geräte verliehen werden: Kennungen, Wähler wie „vulkan:0“, oder Ebenen wie „cpu“ und
 „vulkan“. Leer: jede echte Grafikkarte, oder der Prozessor, wenn es keine gibt.</translation>
     </message>
@@ -848,7 +848,7 @@
         <translation>Threads zum Rechnen auf dem Prozessor. 0: so viele, wie er hat.</translation>
     </message>
     <message>
-        <source>The worker's program. Empty: shoal-worker beside this program.</source>
+        <source>The worker&apos;s program. Empty: shoal-worker beside this program.</source>
         <translation>Das Programm des Arbeitsprozesses. Leer: shoal-worker neben diesem Programm.</translation>
     </message>
     <message>
@@ -876,7 +876,7 @@
         <translation>Nach so langer Zeit ohne Tastatur, Maus oder Berührung gilt der Rechner als nicht benutzt.</translation>
     </message>
     <message>
-        <source>Who tells how long nobody touched the computer. "auto" takes the first that works.</source>
+        <source>Who tells how long nobody touched the computer. &quot;auto&quot; takes the first that works.</source>
         <translation>Wer sagt, wie lange niemand den Rechner angefasst hat. „auto“ nimmt die erste Quelle, die geht.</translation>
     </message>
     <message>
@@ -897,7 +897,7 @@
     </message>
     <message>
         <source>Programs that have the computer to themselves: full names of executables, such as
-"blender" or "/opt/game/bin/game". While one runs, nothing is computed.</source>
+&quot;blender&quot; or &quot;/opt/game/bin/game&quot;. While one runs, nothing is computed.</source>
         <translation>Programme, die den Rechner für sich haben: volle Namen ausführbarer Dateien, etwa
 „blender“ oder „/opt/game/bin/game“. Solange eines läuft, wird nicht gerechnet.</translation>
     </message>
@@ -926,7 +926,7 @@
         <translation>Dasselbe für den Prozessor.</translation>
     </message>
     <message>
-        <source>When to compute, as "mon 08:00-17:00" or "mon-fri 22:00-06:00". Empty: at any time.</source>
+        <source>When to compute, as &quot;mon 08:00-17:00&quot; or &quot;mon-fri 22:00-06:00&quot;. Empty: at any time.</source>
         <translation>Wann gerechnet wird, wie „mon 08:00-17:00“ oder „mon-fri 22:00-06:00“. Leer: jederzeit.</translation>
     </message>
     <message>
@@ -954,7 +954,7 @@
         <translation>Warten, solange weniger Arbeitsspeicher frei ist.</translation>
     </message>
     <message>
-        <source>What is left of a GPU's memory for the display and other programs.</source>
+        <source>What is left of a GPU&apos;s memory for the display and other programs.</source>
         <translation>Was vom Speicher einer Grafikkarte für den Bildschirm und andere Programme bleibt.</translation>
     </message>
     <message>
@@ -962,7 +962,7 @@
         <translation>Kommt der Besitzer zurück, rechnet nach so langer Zeit nichts mehr: was es noch tut, wird beendet.</translation>
     </message>
     <message>
-        <source>And the devices' memory is free after so long.</source>
+        <source>And the devices&apos; memory is free after so long.</source>
         <translation>Und der Speicher der Geräte ist nach so langer Zeit frei.</translation>
     </message>
     <message>
@@ -986,7 +986,7 @@
         <translation>In welcher Währung.</translation>
     </message>
     <message>
-        <source>Other prices at some hours, as "mon-sun 22:00-06:00 0.21". The first that fits counts.</source>
+        <source>Other prices at some hours, as &quot;mon-sun 22:00-06:00 0.21&quot;. The first that fits counts.</source>
         <translation>Andere Preise zu manchen Zeiten, wie „mon-sun 22:00-06:00 0.21“. Der erste passende zählt.</translation>
     </message>
     <message>
@@ -1014,7 +1014,7 @@
         <translation>Ob Arbeit einer Art angenommen wird, über die Sie noch nicht entschieden haben.</translation>
     </message>
     <message>
-        <source>Where user interfaces of other machines may connect after pairing, as "0.0.0.0:7411".
+        <source>Where user interfaces of other machines may connect after pairing, as &quot;0.0.0.0:7411&quot;.
 Empty: nowhere.</source>
         <translation>Wo Fenster anderer Rechner sich nach dem Koppeln verbinden dürfen, wie „0.0.0.0:7411“.
 Leer: nirgends.</translation>
@@ -1283,6 +1283,10 @@ Leer: nirgends.</translation>
         <source>Screen saver</source>
         <translation>Bildschirmschoner</translation>
     </message>
+    <message>
+        <source>Program that watches the computer</source>
+        <translation>Programm, das den Rechner beobachtet</translation>
+    </message>
 </context>
 <context>
     <name>shoal::ui::About</name>
@@ -1448,15 +1452,11 @@ Leer: nirgends.</translation>
 <context>
     <name>shoal::ui::CoordinatorsPage</name>
     <message>
-        <source>Nothing here yet</source>
-        <translation>Noch nichts hier</translation>
-    </message>
-    <message>
         <source>This computer works for nobody yet.</source>
         <translation>Dieser Rechner arbeitet noch für niemanden.</translation>
     </message>
     <message>
-        <source>Paste the address that a coordinator's administrator gave you. Nothing is joined before you have seen what it asks.</source>
+        <source>Paste the address that a coordinator&apos;s administrator gave you. Nothing is joined before you have seen what it asks.</source>
         <translation>Fügen Sie die Adresse ein, die Sie vom Verwalter eines Koordinators bekommen haben. Nichts geschieht, bevor Sie gesehen haben, was er verlangt.</translation>
     </message>
     <message>
@@ -1676,10 +1676,6 @@ Leer: nirgends.</translation>
 </context>
 <context>
     <name>shoal::ui::DevicesPage</name>
-    <message>
-        <source>Nothing here yet</source>
-        <translation>Noch nichts hier</translation>
-    </message>
     <message>
         <source>No device is known yet</source>
         <translation>Noch ist kein Gerät bekannt</translation>
@@ -1903,11 +1899,11 @@ Leer: nirgends.</translation>
         <translation>Ein Koordinator verteilt die Arbeit. Wer ihn betreibt, gab Ihnen eine URL, die mit shoal:// beginnt und Ihre Einladung enthält. Tragen Sie sie hier ein.</translation>
     </message>
     <message>
-        <source>The coordinator's URL</source>
+        <source>The coordinator&apos;s URL</source>
         <translation>Die URL des Koordinators</translation>
     </message>
     <message>
-        <source>The URL also holds the coordinator's key, so nobody can put himself in between. Nothing is sent before you have seen what the coordinator asks.</source>
+        <source>The URL also holds the coordinator&apos;s key, so nobody can put himself in between. Nothing is sent before you have seen what the coordinator asks.</source>
         <translation>Die URL enthält auch den Schlüssel des Koordinators, so dass sich niemand dazwischenschieben kann. Nichts wird gesendet, bevor Sie gesehen haben, was der Koordinator verlangt.</translation>
     </message>
     <message>
@@ -2038,18 +2034,6 @@ Leer: nirgends.</translation>
         <source>Up to %1 to download; %2 credit for a thousand tokens</source>
         <translation>Bis zu %1 herunterzuladen; %2 Guthaben für tausend Token</translation>
     </message>
-    <message>
-        <source>the text stays on trusted computers; yours sees numbers only</source>
-        <translation type="unfinished" />
-    </message>
-    <message>
-        <source>public text: the owners of the computers could read it</source>
-        <translation type="unfinished" />
-    </message>
-    <message>
-        <source>up to %1 to download; %2 credit for a thousand tokens</source>
-        <translation type="unfinished" />
-    </message>
 </context>
 <context>
     <name>shoal::ui::IdleCard</name>
@@ -2131,10 +2115,6 @@ Leer: nirgends.</translation>
 </context>
 <context>
     <name>shoal::ui::LogPage</name>
-    <message>
-        <source>Nothing here yet</source>
-        <translation>Noch nichts hier</translation>
-    </message>
     <message>
         <source>Log</source>
         <translation>Protokoll</translation>
@@ -2447,10 +2427,6 @@ Leer: nirgends.</translation>
 <context>
     <name>shoal::ui::RulesPage</name>
     <message>
-        <source>Nothing here yet</source>
-        <translation>Noch nichts hier</translation>
-    </message>
-    <message>
         <source>Groups of rules</source>
         <translation>Gruppen von Regeln</translation>
     </message>
@@ -2592,7 +2568,7 @@ Leer: nirgends.</translation>
         <translation>Shoal beenden</translation>
     </message>
     <message>
-        <source>Shall this computer go on lending when Shoal's window and icon are gone?</source>
+        <source>Shall this computer go on lending when Shoal&apos;s window and icon are gone?</source>
         <translation>Soll dieser Rechner weiter verliehen werden, wenn Fenster und Symbol von Shoal fort sind?</translation>
     </message>
     <message>
@@ -2677,10 +2653,6 @@ Leer: nirgends.</translation>
 </context>
 <context>
     <name>shoal::ui::StatisticsPage</name>
-    <message>
-        <source>Nothing here yet</source>
-        <translation>Noch nichts hier</translation>
-    </message>
     <message>
         <source>Nothing to count yet</source>
         <translation>Noch nichts zu zählen</translation>
@@ -2928,7 +2900,7 @@ Leer: nirgends.</translation>
         <translation>&amp;Fortsetzen</translation>
     </message>
     <message>
-        <source>&amp;Start Shoal's background program</source>
+        <source>&amp;Start Shoal&apos;s background program</source>
         <translation>Hintergrundprogramm von Shoal &amp;starten</translation>
     </message>
     <message>
@@ -2986,7 +2958,7 @@ Leer: nirgends.</translation>
         <translation>Was wäre, wenn?</translation>
     </message>
     <message>
-        <source>Move a limit and see how long last week's work could have been. Nothing changes until you apply it.</source>
+        <source>Move a limit and see how long last week&apos;s work could have been. Nothing changes until you apply it.</source>
         <translation>Verschieben Sie eine Grenze und sehen Sie, wie lange letzte Woche hätte gearbeitet werden können. Nichts ändert sich, bis Sie es übernehmen.</translation>
     </message>
     <message>
@@ -3041,15 +3013,15 @@ Leer: nirgends.</translation>
         <translation>Über Shoal</translation>
     </message>
     <message>
-        <source>Shoal's background program does not answer. It may be busy; this window goes on by itself when it answers.</source>
+        <source>Shoal&apos;s background program does not answer. It may be busy; this window goes on by itself when it answers.</source>
         <translation>Das Hintergrundprogramm von Shoal antwortet nicht. Vielleicht ist es beschäftigt; dieses Fenster geht von selbst weiter, wenn es antwortet.</translation>
     </message>
     <message>
-        <source>Shoal's background program starts…</source>
+        <source>Shoal&apos;s background program starts…</source>
         <translation>Das Hintergrundprogramm von Shoal startet…</translation>
     </message>
     <message>
-        <source>Shoal's background program did not start: %1</source>
+        <source>Shoal&apos;s background program did not start: %1</source>
         <translation>Das Hintergrundprogramm von Shoal startete nicht: %1</translation>
     </message>
     <message>
@@ -3057,7 +3029,7 @@ Leer: nirgends.</translation>
         <translation>Noch einmal</translation>
     </message>
     <message>
-        <source>Shoal's background program does not run, so nothing is lent.</source>
+        <source>Shoal&apos;s background program does not run, so nothing is lent.</source>
         <translation>Das Hintergrundprogramm von Shoal läuft nicht, also wird nichts verliehen.</translation>
     </message>
     <message>
@@ -3067,10 +3039,6 @@ Leer: nirgends.</translation>
 </context>
 <context>
     <name>shoal::ui::WorkPage</name>
-    <message>
-        <source>Nothing here yet</source>
-        <translation>Noch nichts hier</translation>
-    </message>
     <message>
         <source>Stages now</source>
         <translation>Abschnitte jetzt</translation>
@@ -3200,28 +3168,8 @@ Leer: nirgends.</translation>
         <translation>bereit</translation>
     </message>
     <message>
-        <source>waits</source>
-        <translation>wartet</translation>
-    </message>
-    <message>
         <source>paused</source>
         <translation>angehalten</translation>
-    </message>
-    <message>
-        <source>needs you</source>
-        <translation>braucht Sie</translation>
-    </message>
-    <message>
-        <source>offline</source>
-        <translation>nicht verbunden</translation>
-    </message>
-    <message>
-        <source>GPU</source>
-        <translation>Grafikkarte</translation>
-    </message>
-    <message>
-        <source>CPU</source>
-        <translation>Prozessor</translation>
     </message>
     <message>
         <source>Network</source>

@@ -200,7 +200,7 @@ class StatisticsPage final : public ContentPage {
     row->addWidget(devices_);
     // Toggled, not clicked: a screen reader toggles.
     connect(&ranges_, &QButtonGroup::idToggled, this, [this](int id, bool on) {
-      if (on) set_range(static_cast<Range>(id));
+      if (on && static_cast<Range>(id) != range_) set_range(static_cast<Range>(id));
     });
     connect(devices_, &QComboBox::currentIndexChanged, this, &StatisticsPage::show_rows);
     return row;
