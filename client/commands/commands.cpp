@@ -100,6 +100,8 @@ void print_text(const std::string& text) {
   std::cout << std::flush;
 }
 
+bool nobody_listens() { return !std::cout; }
+
 void add_run_command(Commands& commands) {
   CLI::App& run = commands.add("run", "Lend the devices until told to stop (SIGTERM)",
                                [](const CommandOptions& options) -> Result<void> {

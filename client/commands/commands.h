@@ -62,7 +62,7 @@ class Commands {
 void add_coordinator_commands(Commands& commands);  // attach, detach, consent
 void add_device_commands(Commands& commands);       // devices, benchmark, lend
 void add_log_commands(Commands& commands);          // log, bundle, sensors
-void add_mode_commands(Commands& commands);         // pause, resume, mode, leave-by
+void add_mode_commands(Commands& commands);         // pause, resume, mode, leave-by, stop
 void add_record_commands(Commands& commands);       // trace, stats, history, receipts
 void add_remote_commands(Commands& commands);       // pair, pairings, unpair
 void add_rule_commands(Commands& commands);         // rules, what-if
@@ -74,7 +74,7 @@ struct AgentSession {
   Loop loop;
   rpc::Agent::Client agent;
 
-  // Throws when there is no answer within `limit`.
+  // Throws kTimeout when there is no answer within `limit`.
   template <class Request>
   auto ask(Request request, kj::Duration limit = 20 * kj::SECONDS) {
     return in_time(request.send(), limit);
@@ -88,7 +88,10 @@ struct AgentSession {
  private:
   template <class T>
   T in_time(kj::Promise<T> promise, kj::Duration limit) {
-    return loop.timer.timeoutAfter(limit, kj::mv(promise)).wait(loop.io.waitScope);
+    kj::Promise<T> late = loop.timer.afterDelay(limit).then([]() -> kj::Promise<T> {
+      rpc::throw_error({ErrorCode::kTimeout, "the client does not answer"});
+    });
+    return promise.exclusiveJoin(kj::mv(late)).wait(loop.io.waitScope);
   }
 };
 
@@ -112,5 +115,6 @@ Result<rpc::AttachUrl> find_remote(const Workplace& place, const std::string& te
 
 void print_json(const Json& json);
 void print_text(const std::string& text);  // A line, or lines.
+bool nobody_listens();                     // The pipe that these go to is closed.
 
 }  // namespace shoal::client

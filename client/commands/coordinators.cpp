@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "client/agent.h"
 #include "client/commands/commands.h"
+#include "client/commands/wire_json.h"
 #include "client/commands/words.h"
 #include "client/identity.h"
 #include "schema/receipt.h"
@@ -58,6 +59,40 @@ Result<void> attach(const CommandOptions& options, const std::string& text) {
              ")");
   if (!attached.running) print_text("Start lending with: shoal-client run");
   return {};
+}
+
+// What the coordinator would ask, before anything is joined.
+Result<void> preview(const CommandOptions& options, const std::string& url) {
+  if (const auto parsed = rpc::parse_attach_url(url); !parsed.ok()) return parsed.error();
+  return ask_agent(options, [&](AgentSession& session) -> Result<void> {
+    auto request = session.agent.previewAttachRequest();
+    request.setUrl(url);
+    const auto answer = session.ask_patiently(kj::mv(request));
+    const auto card = answer.getCard();
+    if (options.json) {
+      print_json(json_of(capnp::toDynamic(card)));
+      return {};
+    }
+    std::string text = printable(card.getName().cStr()) + "\n";
+    if (card.getOperator().size() > 0) {
+      text += printable(card.getOperator().cStr(), /*keep_lines=*/true) + "\n";
+    }
+    Table table({{"model", "MODEL"},
+                 {"privacy", "PRIVACY"},
+                 {"kind", "KIND"},
+                 {"size", "SIZE"},
+                 {"credit", "CREDIT/1000 ROWS"},
+                 {"purpose", "PURPOSE"}});
+    for (const auto offer : card.getOffers()) {
+      const auto job_class = offer.getJobClass();
+      table.add({job_class.getModel().cStr(), word_of(job_class.getPrivacy()),
+                 job_class.getKind().cStr(),
+                 text_of(Bytes{static_cast<int64_t>(offer.getSealedBytes())}),
+                 rounded(offer.getCreditPerRow() * 1000, 2), offer.getPurpose().cStr()});
+    }
+    print_text(text + (table.empty() ? "It has no work yet." : "\n" + table.text()));
+    return {};
+  });
 }
 
 Result<void> detach(const CommandOptions& options, const std::string& url) {
@@ -213,12 +248,19 @@ void add_consent(Commands& commands, CLI::App& group, const char* name, const ch
 }  // namespace
 
 void add_coordinator_commands(Commands& commands) {
-  std::string& attach_url = commands.keep<std::string>();
-  commands
-      .add("attach", "Join a coordinator by the URL that its administrator gave",
-           [&attach_url](const CommandOptions& options) { return attach(options, attach_url); })
-      .add_option("url", attach_url, "shoal://host:port/?pin=...&invite=...")
-      ->required();
+  struct AttachChoice {
+    std::string url;
+    bool preview = false;
+  };
+  AttachChoice& choice = commands.keep<AttachChoice>();
+  CLI::App& attach_command = commands.add(
+      "attach", "Join a coordinator by the URL that its administrator gave",
+      [&choice](const CommandOptions& options) {
+        return choice.preview ? preview(options, choice.url) : attach(options, choice.url);
+      });
+  attach_command.add_option("url", choice.url, "shoal://host:port/?pin=...&invite=...")->required();
+  attach_command.add_flag("--preview", choice.preview,
+                          "Only show what it would ask; uses no invite and changes nothing");
   std::string& detach_url = commands.keep<std::string>();
   commands
       .add("detach", "Leave a coordinator, or all of them",

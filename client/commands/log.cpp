@@ -60,7 +60,7 @@ Result<void> show_log(const CommandOptions& options, const LogQuestion& question
           print_text(line_text(line));
         }
       }
-      if (!question.follow) return {};
+      if (!question.follow || nobody_listens()) return {};
       session.loop.timer.afterDelay(500 * kj::MILLISECONDS).wait(session.loop.io.waitScope);
     }
   });

@@ -1,4 +1,4 @@
-// pause, resume, mode, leave-by: what the owner chooses at this moment.
+// pause, resume, mode, leave-by, stop: what the owner chooses at this moment.
 
 #include "base/clock.h"
 #include "client/commands/commands.h"
@@ -92,6 +92,18 @@ Result<void> leave_by(const CommandOptions& options, const std::string& word) {
   });
 }
 
+Result<void> stop(const CommandOptions& options) {
+  return ask_agent(options, [&](AgentSession& session) -> Result<void> {
+    session.ask(session.agent.stopRequest());
+    if (options.json) {
+      print_json(Json{{"stops", true}});
+    } else {
+      print_text("The client gives its work back and ends.");
+    }
+    return {};
+  });
+}
+
 }  // namespace
 
 void add_mode_commands(Commands& commands) {
@@ -135,6 +147,8 @@ void add_mode_commands(Commands& commands) {
            [&time](const CommandOptions& options) { return leave_by(options, time); })
       .add_option("time", time, "Such as 18:00; off: no such time")
       ->required();
+
+  commands.add("stop", "End the client that runs, in order", stop);
 }
 
 }  // namespace shoal::client

@@ -136,7 +136,7 @@ Result<void> show_status(const CommandOptions& options, bool watch) {
         print_text((clears ? "\x1b[H\x1b[2J" : "") + status_text(snapshot) +
                    (watch && !clears ? "\n" : ""));
       }
-    } while (watch);
+    } while (watch && !nobody_listens());
     return {};
   });
 }

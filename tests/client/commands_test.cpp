@@ -483,6 +483,37 @@ class CommandsTest : public QObject {
     QVERIFY(has(unknown.err, "'gpt'"));
   }
 
+  void a_coordinator_is_looked_at_joined_and_left() {
+    Home home(FakeAgent::Story::kEmpty);
+    const QString url = "shoal://library.example:7410/?pin=" + QString(43, 'a') + "&invite=abc";
+    QCOMPARE(home.asked({"attach", "--preview", url}), Calls{"previewAttach " + url.toStdString()});
+    const Said card = home.say({"attach", url, "--preview"});
+    QVERIFY(has(card.out, "The reading group of the public library."));
+    QVERIFY(has(card.out, "Summaries of council minutes"));
+    QVERIFY(has(home.say({"attach", url}).out, "Attached to Public library (shoal://library"));
+    const Json json = home.say({"attach", url, "--json"}).json();
+    QCOMPARE(json["running"].get<bool>(), true);
+    QCOMPARE(home.say({"detach", "--json"}).out, std::string("{\"detached\":2}\n"));
+    QCOMPARE(home.say({"detach", "shoal://elsewhere:1"}).code, 3);
+  }
+
+  void a_client_that_is_told_to_stop_is_asked_once() {
+    Home home;
+    QCOMPARE(home.asked({"stop"}), Calls{"stop"});
+    QCOMPARE(Home(std::nullopt).say({"stop"}).code, 5);
+  }
+
+  // Goal: a closed pipe, as of `status --watch | head`, ends the command.
+  void who_stops_listening_ends_the_watch() {
+    Home home;
+    const auto watching = home.spawn({"status", "--watch", "--json"});
+    while (!watching->canReadLine() && watching->waitForReadyRead(30'000)) continue;
+    watching->closeReadChannel(QProcess::StandardOutput);
+    home.agent().set_busy(true);
+    QVERIFY(watching->waitForFinished(30'000));
+    QCOMPARE(watching->exitCode(), 0);
+  }
+
   void devices_are_lent_by_id_or_selector() {
     Home home;
     QCOMPARE(home.asked({"lend", "cpu", "off"}), Calls{"setDeviceLent cpu false"});
