@@ -21,39 +21,6 @@ void write_texts(const std::vector<std::string>& texts, capnp::List<capnp::Text>
   for (uint32_t i = 0; i < to.size(); ++i) to.set(i, texts[i]);
 }
 
-void write_value(const SettingValue& value, rpc::SettingValue::Builder to) {
-  if (const auto* flag = std::get_if<bool>(&value)) {
-    to.setFlag(*flag);
-  } else if (const auto* integer = std::get_if<int64_t>(&value)) {
-    to.setInteger(*integer);
-  } else if (const auto* real = std::get_if<double>(&value)) {
-    to.setReal(*real);
-  } else if (const auto* text = std::get_if<std::string>(&value)) {
-    to.setText(*text);
-  } else {
-    const auto& list = std::get<std::vector<std::string>>(value);
-    write_texts(list, to.initList(static_cast<uint32_t>(list.size())));
-  }
-}
-
-SettingValue read_value(rpc::SettingValue::Reader from) {
-  switch (from.which()) {
-    case rpc::SettingValue::FLAG: return from.getFlag();
-    case rpc::SettingValue::INTEGER: return from.getInteger();
-    case rpc::SettingValue::REAL: return from.getReal();
-    case rpc::SettingValue::TEXT: return rpc::text_of(from.getText(), kTextMax, "value.text");
-    case rpc::SettingValue::LIST: {
-      rpc::require_at_most(from.getList().size(), kListMax, "value.list");
-      std::vector<std::string> list;
-      for (const capnp::Text::Reader text : from.getList()) {
-        list.push_back(rpc::text_of(text, kTextMax, "value.list"));
-      }
-      return list;
-    }
-  }
-  rpc::throw_error({ErrorCode::kUnsupported, "a setting has no value of that kind"});
-}
-
 float known(const std::optional<double>& value) {
   return value ? static_cast<float>(*value) : std::numeric_limits<float>::quiet_NaN();
 }
@@ -124,11 +91,44 @@ void write_sensor(const SensorStatus& sensor, Millis now, rpc::Sensor::Builder t
   }
 }
 
+void write_setting_value(const SettingValue& value, rpc::SettingValue::Builder to) {
+  if (const auto* flag = std::get_if<bool>(&value)) {
+    to.setFlag(*flag);
+  } else if (const auto* integer = std::get_if<int64_t>(&value)) {
+    to.setInteger(*integer);
+  } else if (const auto* real = std::get_if<double>(&value)) {
+    to.setReal(*real);
+  } else if (const auto* text = std::get_if<std::string>(&value)) {
+    to.setText(*text);
+  } else {
+    const auto& list = std::get<std::vector<std::string>>(value);
+    write_texts(list, to.initList(static_cast<uint32_t>(list.size())));
+  }
+}
+
+SettingValue read_setting_value(rpc::SettingValue::Reader from) {
+  switch (from.which()) {
+    case rpc::SettingValue::FLAG: return from.getFlag();
+    case rpc::SettingValue::INTEGER: return from.getInteger();
+    case rpc::SettingValue::REAL: return from.getReal();
+    case rpc::SettingValue::TEXT: return rpc::text_of(from.getText(), kTextMax, "value.text");
+    case rpc::SettingValue::LIST: {
+      rpc::require_at_most(from.getList().size(), kListMax, "value.list");
+      std::vector<std::string> list;
+      for (const capnp::Text::Reader text : from.getList()) {
+        list.push_back(rpc::text_of(text, kTextMax, "value.list"));
+      }
+      return list;
+    }
+  }
+  rpc::throw_error({ErrorCode::kUnsupported, "a setting has no value of that kind"});
+}
+
 void write_setting(const SettingSpec& spec, const SettingValue& value, rpc::Setting::Builder to) {
   to.setKey(std::string(spec.key));
   to.setHelp(std::string(spec.help));
-  write_value(value, to.initValue());
-  write_value(spec.fallback, to.initFallback());
+  write_setting_value(value, to.initValue());
+  write_setting_value(spec.fallback, to.initFallback());
   to.setMinimum(spec.min);
   to.setMaximum(spec.max);
   auto choices = to.initChoices(static_cast<uint32_t>(spec.choices.size()));
@@ -197,8 +197,8 @@ std::vector<SettingChange> read_changes(capnp::List<rpc::SettingChange>::Reader 
   rpc::require_at_most(from.size(), kChangesMax, "changes");
   std::vector<SettingChange> changes;
   for (const auto in : from) {
-    changes.push_back(
-        {rpc::text_of(in.getKey(), limits::kNameBytesMax, "key"), read_value(in.getValue())});
+    changes.push_back({rpc::text_of(in.getKey(), limits::kNameBytesMax, "key"),
+                       read_setting_value(in.getValue())});
   }
   return changes;
 }

@@ -22,6 +22,9 @@ Mode read_mode(rpc::Mode mode);
 void write_verdict(const Verdict& verdict, Millis since, rpc::Verdict::Builder to);
 void write_totals(const Sums& sums, rpc::Totals::Builder to);
 void write_sensor(const SensorStatus& sensor, Millis now, rpc::Sensor::Builder to);
+void write_setting_value(const SettingValue& value, rpc::SettingValue::Builder to);
+// Throws when a text is too long, a list has too many, or the kind is of a newer program.
+SettingValue read_setting_value(rpc::SettingValue::Reader from);
 void write_setting(const SettingSpec& spec, const SettingValue& value, rpc::Setting::Builder to);
 void write_span(const TraceSpan& span, rpc::TraceSpan::Builder to);
 void write_row(const StatisticsRow& row, rpc::StatisticsRow::Builder to);

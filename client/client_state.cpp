@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/log.h"
+#include "client/device_json.h"
 
 namespace shoal::client {
 namespace {
@@ -12,40 +13,6 @@ using Json = nlohmann::ordered_json;
 
 std::string measurement_key(const DeviceFacts& device) {
   return device.id + "\n" + device.driver + "\n" + device.name + "\n" SHOAL_VERSION;
-}
-
-Json to_json(const Measurement& m) {
-  return {{"exact", m.self_test.exact},
-          {"samples", m.self_test.samples},
-          {"failed", m.self_test.failed},
-          {"unsupported", m.self_test.unsupported},
-          {"first_failure", m.self_test.first_failure},
-          {"decode_rows_per_second", m.benchmark.decode_rows_per_second},
-          {"prefill_rows_per_second", m.benchmark.prefill_rows_per_second},
-          {"weight_bytes_per_second", m.benchmark.weight_bytes_per_second},
-          {"flops_per_second", m.benchmark.flops_per_second},
-          {"copy_bytes_per_second", m.benchmark.copy_bytes_per_second},
-          {"measured_at_ms", m.benchmark.measured_at.count}};
-}
-
-Measurement measurement_of(const Json& json) {
-  Measurement m;
-  m.self_test = {json.at("exact"), json.at("samples"), json.at("failed"), json.at("unsupported"),
-                 json.at("first_failure")};
-  m.benchmark = {json.at("decode_rows_per_second"),  json.at("prefill_rows_per_second"),
-                 json.at("weight_bytes_per_second"), json.at("flops_per_second"),
-                 json.at("copy_bytes_per_second"),   Millis{json.at("measured_at_ms")}};
-  return m;
-}
-
-Json to_json(const DeviceFacts& facts) {
-  return {{"id", facts.id},
-          {"selector", facts.selector},
-          {"plane", facts.plane},
-          {"name", facts.name},
-          {"driver", facts.driver},
-          {"memory_bytes", facts.memory_bytes},
-          {"software", facts.software}};
 }
 
 DeviceFacts facts_of(const Json& json) {
@@ -98,11 +65,11 @@ Json to_json(const ClientMemory& memory) {
   for (const Attachment& a : memory.attachments) {
     json["attachments"].push_back({{"url", a.url}, {"name", a.name}, {"host_id", a.host_id}});
   }
-  for (const auto& [key, m] : memory.measurements) json["measurements"][key] = to_json(m);
+  for (const auto& [key, m] : memory.measurements) json["measurements"][key] = measurement_json(m);
   for (const auto& [pin, at] : memory.last_work) json["last_work_ms"][pin] = at.count;
   for (const Pairing& pairing : memory.pairings) json["pairings"].push_back(to_json(pairing));
   for (const auto& [id, known] : memory.devices) {
-    Json entry = to_json(known.facts);
+    Json entry = device_json(known.facts);
     entry["seen_at_ms"] = known.seen_at.count;
     json["devices"].push_back(std::move(entry));
   }

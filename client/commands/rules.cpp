@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "client/agent_wire.h"
 #include "client/commands/commands.h"
 #include "client/commands/words.h"
 #include "client/rules/validate_rules.h"
@@ -27,35 +28,6 @@ Json value_json(const SettingValue& value) {
   return std::visit([](const auto& held) { return Json(held); }, value);
 }
 
-SettingValue read_value(rpc::SettingValue::Reader from) {
-  switch (from.which()) {
-    case rpc::SettingValue::FLAG: return from.getFlag();
-    case rpc::SettingValue::INTEGER: return from.getInteger();
-    case rpc::SettingValue::REAL: return from.getReal();
-    case rpc::SettingValue::TEXT: return std::string(from.getText().cStr());
-    case rpc::SettingValue::LIST: break;
-  }
-  List list;
-  for (const auto text : from.getList()) list.emplace_back(text.cStr());
-  return list;
-}
-
-void write_value(const SettingValue& value, rpc::SettingValue::Builder to) {
-  if (const auto* flag = std::get_if<bool>(&value)) {
-    to.setFlag(*flag);
-  } else if (const auto* integer = std::get_if<int64_t>(&value)) {
-    to.setInteger(*integer);
-  } else if (const auto* real = std::get_if<double>(&value)) {
-    to.setReal(*real);
-  } else if (const auto* text = std::get_if<std::string>(&value)) {
-    to.setText(*text);
-  } else {
-    const List& list = std::get<List>(value);
-    auto texts = to.initList(static_cast<uint32_t>(list.size()));
-    for (uint32_t i = 0; i < texts.size(); ++i) texts.set(i, list[i]);
-  }
-}
-
 // What the commands know of one setting, from the client that runs or from the file.
 struct Known {
   std::string key, help;
@@ -74,7 +46,7 @@ void write_changes(const std::vector<std::pair<std::string, SettingValue>>& chan
                    capnp::List<rpc::SettingChange>::Builder to) {
   for (uint32_t i = 0; i < to.size(); ++i) {
     to[i].setKey(changes[i].first);
-    write_value(changes[i].second, to[i].initValue());
+    write_setting_value(changes[i].second, to[i].initValue());
   }
 }
 
@@ -86,7 +58,8 @@ Owner agent_owner(AgentSession& session) {
     std::vector<Known> all;
     for (const auto setting : answer.getSettings()) {
       all.push_back({setting.getKey().cStr(), setting.getHelp().cStr(),
-                     read_value(setting.getValue()), read_value(setting.getFallback())});
+                     read_setting_value(setting.getValue()),
+                     read_setting_value(setting.getFallback())});
     }
     return all;
   };
