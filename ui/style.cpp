@@ -11,6 +11,8 @@
 namespace shoal::ui {
 namespace {
 
+constexpr int kTextRoom = 4;  // Between the frame of a field and its text.
+
 constexpr char kProminent[] = "shoal_prominent";
 constexpr char kRail[] = "shoal_rail";
 constexpr qreal kCorner = 6;
@@ -275,7 +277,9 @@ QRect Style::subControlRect(ComplexControl control, const QStyleOptionComplex* o
                             SubControl part, const QWidget* widget) const {
   const auto* slider = qstyleoption_cast<const QStyleOptionSlider*>(option);
   if (control != CC_ScrollBar || slider == nullptr) {
-    return QProxyStyle::subControlRect(control, option, part, widget);
+    const QRect rect = QProxyStyle::subControlRect(control, option, part, widget);
+    const bool text = control == CC_ComboBox && part == SC_ComboBoxEditField;
+    return text ? rect.adjusted(kTextRoom, 0, 0, 0) : rect;
   }
   const QRect all = option->rect;
   const bool flat = slider->orientation == Qt::Horizontal;
@@ -301,6 +305,17 @@ QRect Style::subControlRect(ComplexControl control, const QStyleOptionComplex* o
   }
 }
 
+QRect Style::subElementRect(SubElement element, const QStyleOption* option,
+                            const QWidget* widget) const {
+  const QRect rect = QProxyStyle::subElementRect(element, option, widget);
+  if (element != SE_LineEditContents) return rect;
+  // Spin boxes and combo boxes hold a line edit of their own, which has their room already.
+  const QWidget* const parent = widget == nullptr ? nullptr : widget->parentWidget();
+  const bool inner =
+      parent != nullptr && (parent->inherits("QAbstractSpinBox") || parent->inherits("QComboBox"));
+  return inner ? rect : rect.adjusted(kTextRoom, 0, -kTextRoom, 0);
+}
+
 QSize Style::sizeFromContents(ContentsType type, const QStyleOption* option, const QSize& size,
                               const QWidget* widget) const {
   QSize wanted = QProxyStyle::sizeFromContents(type, option, size, widget);
@@ -310,9 +325,9 @@ QSize Style::sizeFromContents(ContentsType type, const QStyleOption* option, con
     case CT_ToolButton:
       if (is(widget, kRail)) return {wanted.width() + 16, std::max(wanted.height() + 8, 38)};
       return {wanted.width() + 4, std::max(wanted.height(), 30)};
+    case CT_SpinBox: return {wanted.width(), std::max(wanted.height(), 30)};
     case CT_ComboBox:
-    case CT_SpinBox:
-    case CT_LineEdit: return {wanted.width(), std::max(wanted.height(), 30)};
+    case CT_LineEdit: return {wanted.width() + 2 * kTextRoom, std::max(wanted.height(), 30)};
     default: return wanted;
   }
 }
