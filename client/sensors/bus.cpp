@@ -241,7 +241,7 @@ Result<std::map<std::string, BusValue>> Bus::properties(const SensorRequest& req
   SHOAL_TRY_ASSIGN(reply, call(request, properties_of(place), "GetAll", {place.interface}));
   std::map<std::string, BusValue> values;
   sd_bus_message* message = reply.get();
-  if (sd_bus_message_enter_container(message, SD_BUS_TYPE_ARRAY, "{sv}") < 0) {
+  if (sd_bus_message_enter_container(message, SD_BUS_TYPE_ARRAY, "{sv}") <= 0) {
     return strange_answer(place.service);
   }
   for (int i = 0; i < kPropertiesMax; ++i) {

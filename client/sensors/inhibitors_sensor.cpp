@@ -9,7 +9,7 @@
 namespace shoal::client {
 namespace {
 
-constexpr Millis kEach{5'000};
+constexpr Millis kEach{10'000};  // A film begins with a touch.
 constexpr size_t kInhibitorsMax = 64;
 constexpr uint32_t kGnomeIdle = 8;  // What GNOME calls "do not count the session as idle".
 
@@ -89,7 +89,7 @@ class InhibitorsSensor final : public Sensor {
     SHOAL_TRY_ASSIGN(reply, system_.call(request, kLogind, "ListInhibitors"));
     FoundList found;
     sd_bus_message* message = reply.get();
-    if (sd_bus_message_enter_container(message, SD_BUS_TYPE_ARRAY, "(ssssuu)") < 0) {
+    if (sd_bus_message_enter_container(message, SD_BUS_TYPE_ARRAY, "(ssssuu)") <= 0) {
       return Error{ErrorCode::kCorrupt, "the login service lists inhibitors that make no sense"};
     }
     for (size_t i = 0; i < 1'024 && found.size() < kInhibitorsMax; ++i) {

@@ -203,10 +203,18 @@ std::string SensorThreads::take_lines() {
   return lines;
 }
 
-Millis SensorThreads::look_again() const {
-  // A hang is told at most so much late. More than the second after which most have something new,
-  // so that the process does not wake for this alone.
-  return Millis{kAnswerMax.count * 6 / 10};
+Millis SensorThreads::look_again() {
+  // Until the one that has waited longest would hang. One that begins to wait after this is told at
+  // most so much late.
+  Millis wait = kAnswerMax;
+  const std::lock_guard lock(mutex_);
+  const Millis now = clock_.now_monotonic();
+  for (const auto& run : runs_) {
+    if (!run->asked_at) continue;
+    const Millis from = std::max(*run->asked_at, run->hang_told);
+    wait = std::min(wait, std::max(from + kAnswerMax - now, Millis{50}));
+  }
+  return wait;
 }
 
 }  // namespace shoal::client

@@ -35,7 +35,7 @@ class SensorThreads {
   std::string take_lines();
 
   int wake_fd() const { return wake_.get(); }  // Readable when there may be lines.
-  Millis look_again() const;                   // How long to wait for it at most.
+  Millis look_again();                         // How long to wait for it at most.
 
  private:
   struct Run;
