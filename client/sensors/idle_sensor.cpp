@@ -20,6 +20,7 @@ constexpr Millis kEachWhereNobodyTells{4'000};
 constexpr Millis kProbeEach{30'000};  // How often those that are not used are asked too.
 constexpr Millis kShunFor{10'000};    // After it let us wait in vain.
 constexpr Millis kSessionsEach{10'000};
+constexpr Millis kLockedFresh{500};
 constexpr Millis kTerminalsEach{5'000};  // The kernel notes the time of typing no finer.
 constexpr size_t kSessionsMax = 16;
 constexpr std::string_view kTerminals = "terminals";
@@ -64,10 +65,8 @@ class IdleSensor final : public Sensor {
     if (source != source_) chosen_ = nullptr;
     source_ = source;
     if (!sessions_at_ || now - *sessions_at_ >= kSessionsEach || request.thorough) {
-      sessions_ = read_sessions(request);
-      sessions_at_ = now;
+      look_at_sessions(request);
     }
-
     SensorAnswer answer;
     Result<Millis> idle = Error{ErrorCode::kNotFound, ""};
     if (chosen_ != nullptr) idle = ask(*chosen_, request);
@@ -86,8 +85,10 @@ class IdleSensor final : public Sensor {
     }
     if (chosen_ == nullptr) {
       const bool waits = std::ranges::any_of(candidates_, &Candidate::shunned);
-      SensorAnswer unknown =
-          SensorAnswer::unknown(cause(), waits ? kEachFarBelow : kEachWhereNobodyTells);
+      look_whether_still_locked(request);
+      const bool locked = sessions_.locked.value_or(false);
+      SensorAnswer unknown = SensorAnswer::unknown(
+          cause(), locked ? kEach : (waits ? kEachFarBelow : kEachWhereNobodyTells));
       unknown.backends = std::move(answer.backends);
       if (sessions_.locked && !sessions_.other_user) {
         unknown.values["locked"] = *sessions_.locked;
@@ -118,6 +119,9 @@ class IdleSensor final : public Sensor {
         answer.values["other_user"] = true;
       }
     }
+    // Who touches a locked computer is about to unlock it.
+    const Millis threshold = request.configuration.idle_threshold;
+    if (threshold.count == 0 || least < threshold) look_whether_still_locked(request);
     answer.values["idle_ms"] = least.count;
     // A locked screen makes nobody away who is not at it.
     if (sessions_.locked && !elsewhere) answer.values["locked"] = *sessions_.locked;
@@ -157,6 +161,7 @@ class IdleSensor final : public Sensor {
   Millis next_question(const SensorRequest& request, Millis idle) const {
     const Millis threshold = request.configuration.idle_threshold;
     if (threshold.count == 0) return kEach;
+    if (idle < threshold && sessions_.locked.value_or(false)) return kEach;
     if (idle < threshold) {
       return std::clamp(threshold - idle, Millis{100}, kEachFarBelow);
     }
@@ -199,6 +204,18 @@ class IdleSensor final : public Sensor {
     }
     return "no source on this computer tells whether somebody uses it. Log in to a desktop, or "
            "choose the mode \"always\" if nobody does";
+  }
+
+  void look_at_sessions(const SensorRequest& request) {
+    sessions_at_ = request.clock.now_monotonic();
+    sessions_ = read_sessions(request);
+  }
+
+  // "Locked" lets work go on whoever moves the mouse, so where somebody may, it is said only when
+  // it was just asked.
+  void look_whether_still_locked(const SensorRequest& request) {
+    if (!sessions_.locked.value_or(false)) return;
+    if (request.clock.now_monotonic() - *sessions_at_ >= kLockedFresh) look_at_sessions(request);
   }
 
   Sessions read_sessions(const SensorRequest& request) {

@@ -197,6 +197,8 @@ Result<std::vector<GpuReading>> Nvml::read(
   request.about_to_ask("the NVIDIA driver");
   SHOAL_TRY(open(request, present));
   std::vector<GpuReading> readings;
+  std::optional<Error> failure;
+  bool any_answered = false;
   for (const Card& card : cards_) {
     GpuReading reading = card.known;
     if (asleep(reading.pci_address)) {
@@ -228,13 +230,17 @@ Result<std::vector<GpuReading>> Nvml::read(
     int active = 0;
     if (ask(library_->display_active, &active)) reading.drives_display = active != 0;
     if (worst != kOk) {
-      // After a sleep a driver may have lost its cards: what it tells then counts for nothing, and
-      // it is started anew at the next reading.
-      Error error = library_->failed(worst);
-      close();
-      return error;
+      // What a card tells while it fails counts for nothing; the others are known all the same.
+      if (!failure) failure = library_->failed(worst);
+      continue;
     }
+    any_answered = true;
     readings.push_back(std::move(reading));
+  }
+  if (failure && !any_answered) {
+    // After a sleep a driver may have lost its cards: it is started anew at the next reading.
+    close();
+    return *failure;
   }
   return readings;
 }

@@ -294,6 +294,22 @@ class Idle(DesktopTest):
         self.set_logind(logind, other, SESSION, Class="greeter")
         self.assertEqual(sensors.test("idle")["idle_ms"], 500_000)
 
+    def test_unlocking_is_seen_at_once(self):
+        """Also where the owner's last touch was long enough ago to be no new one."""
+        session, system = self.session_bus(), self.system_bus()
+        self.mock_mutter(session, 5_000)
+        logind = self.mock_logind(system)
+        mine = logind.at("/org/freedesktop/login1").AddSession(
+            "1", "seat0", dbus.UInt32(os.getuid()), "me", True)
+        self.set_logind(logind, mine, SESSION, Type="x11", LockedHint=True)
+        sensors = self.start(session, system)
+        sensors.configure(idle_threshold_ms=180_000)
+        sensors.wait("idle", lambda line: known(line) and line["every_ms"] == 1_000)
+        self.assertIs(sensors.last["idle"]["locked"], True)
+        self.set_logind(logind, mine, SESSION, LockedHint=False)
+        line = sensors.wait("idle", lambda line: line.get("locked") is False, limit=6)
+        self.assertEqual(line["every_ms"], 2_000)
+
     def test_peer_that_hangs(self):
         """It is named, costs the others nothing, and is used again when it is back."""
         session = self.session_bus()

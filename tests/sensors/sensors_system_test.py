@@ -251,6 +251,16 @@ class Cards(SensorsTest):
         self.nvml(devices=[self.one()])
         self.assertEqual(len(sensors.test("gpu", 2)["gpus"]), 1)
 
+    def test_card_that_fails_hides_no_other(self):
+        self.nvml(devices=[self.one(), self.one(bus=2)])
+        sensors = self.start_with_nvml()
+        sensors.wait("gpu", lambda line: len(line.get("gpus", [])) == 2)
+        self.nvml(devices=[self.one(status=15), self.one(bus=2)])
+        line = sensors.test("gpu", 1)
+        self.assertEqual([gpu["pci"] for gpu in line["gpus"]], ["0000:02:00.0"])
+        self.nvml(devices=[self.one(), self.one(bus=2)])
+        self.assertEqual(len(sensors.test("gpu", 2)["gpus"]), 2)
+
     def test_driver_that_hangs(self):
         """It is named; others go on; it is heard again when it is back; and the end waits for
         nobody."""
