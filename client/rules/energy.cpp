@@ -29,6 +29,12 @@ std::optional<double> EnergyMeter::growth(double joules) const {
   return grown;
 }
 
+void EnergyMeter::restart() {
+  last_joules_.reset();
+  since_counter_ = busy_since_counter_ = Millis{0};
+  estimated_joules_ = 0;
+}
+
 EnergySlice EnergyMeter::add(const EnergyReading& reading, Millis elapsed, Millis busy,
                              double watts_assumed) {
   elapsed = std::max(elapsed, Millis{0});

@@ -37,6 +37,9 @@ class EnergyMeter {
   // when it is back.
   EnergySlice add(const EnergyReading& reading, Millis elapsed, Millis busy, double watts_assumed);
 
+  // What happened since the last slice is not known, as after a sleep: it counts for nothing.
+  void restart();
+
   // What the device draws while it works, as its counter or power reading showed; none yet.
   std::optional<double> calibrated_watts() const { return busy_watts_; }
 

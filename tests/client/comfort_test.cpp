@@ -243,6 +243,18 @@ class ComfortTest : public QObject {
     QCOMPARE(EnergyMeter().add({}, Millis{-5}, kSecond, 80).joules, 0.0);
   }
 
+  void what_happened_in_a_gap_is_not_ours() {
+    EnergyMeter meter;
+    meter.add({.joules = 0}, kSecond, Millis{0}, 100);
+    meter.add({.joules = 20}, kSecond, Millis{0}, 100);
+    meter.restart();
+    // The first reading after it only says where the counter stands.
+    QVERIFY(!meter.add({.joules = 900}, kSecond, Millis{0}, 100).measured());
+    QCOMPARE(meter.add({.joules = 1'050}, kSecond, kSecond, 100).joules, 150.0);
+    QCOMPARE(meter.add({.joules = 1'135}, kSecond, Millis{500}, 100).joules,
+             75.0);  // 20 W at rest.
+  }
+
   void power_is_used_where_there_is_no_counter() {
     EnergyMeter meter;
     const EnergySlice slice = meter.add({.watts = 120}, Millis{2'000}, Millis{2'000}, 50);
