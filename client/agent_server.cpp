@@ -217,8 +217,9 @@ kj::Promise<void> AgentServer::log(LogContext context) {
 }
 
 kj::Promise<void> AgentServer::bundle(BundleContext context) {
-  context.getResults().setText(make_bundle(agent_));
-  return kj::READY_NOW;
+  context.allowCancellation();
+  return make_bundle(agent_).promise().then(
+      [context](std::string text) mutable { context.getResults().setText(text); });
 }
 
 kj::Promise<void> AgentServer::testSensor(TestSensorContext context) {

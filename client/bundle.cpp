@@ -13,6 +13,7 @@ namespace shoal::client {
 namespace {
 
 constexpr size_t kLogLines = 2'000, kSpans = 500;
+constexpr size_t kSliceBytes = 4'096;  // Some milliseconds.
 constexpr Millis kDay{86'400'000};
 
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
@@ -50,6 +51,7 @@ bool is_private(std::string_view key) {
                                                "remote.listen",
                                                "rules.exclusive_programs",
                                                "rules.exclusive_programs_gpu",
+                                               "sensors.program",
                                                "worker.program"};
   return std::ranges::find(kKeys, key) != std::end(kKeys);
 }
@@ -91,7 +93,9 @@ std::string redact(std::string_view from, const std::vector<std::string>& words)
   return text;
 }
 
-std::string make_bundle(Agent& agent) {
+namespace {
+
+std::string whole_text(Agent& agent, std::vector<std::string>& words) {
   const AgentParts& parts = agent.parts();
   const Millis now = parts.clock.now_wall();
   capnp::MallocMessageBuilder message;
@@ -149,10 +153,28 @@ std::string make_bundle(Agent& agent) {
   text += "\nLog\n";
   for (const LogLine& line : parts.log.after(0, kLogLines)) text += "  " + line.text() + "\n";
 
-  std::vector<std::string> words = agent.private_words();
+  words = agent.private_words();
   words.push_back(host_name());
   words.push_back(snapshot.getStateFolder().cStr());
-  return redact(text, words);
+  return text;
+}
+
+}  // namespace
+
+rpc::Task<std::string> make_bundle(Agent& agent) {
+  std::vector<std::string> words;
+  const std::string text = whole_text(agent, words);
+  std::string clean;
+  size_t done = 0;
+  while (done < text.size()) {
+    // Nothing private goes over the end of a line.
+    const size_t line_end = text.find('\n', std::min(done + kSliceBytes, text.size()));
+    const size_t end = line_end == std::string::npos ? text.size() : line_end + 1;
+    clean += redact(std::string_view(text).substr(done, end - done), words);
+    done = end;
+    co_await agent.parts().loop.timer.afterDelay(0 * kj::NANOSECONDS);
+  }
+  co_return clean;
 }
 
 }  // namespace shoal::client

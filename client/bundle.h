@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "schema/task.h"
+
 namespace shoal::client {
 
 // A copy in which every URL, address, long key-like word, and every one of `words` (names of people
@@ -14,6 +16,7 @@ std::string redact(std::string_view text, const std::vector<std::string>& words)
 
 class Agent;
 // Versions, devices, settings, states, the last day's trace, the log.
-std::string make_bundle(Agent& agent);
+// What it may not say is taken out bit by bit: other events go on meanwhile.
+rpc::Task<std::string> make_bundle(Agent& agent);
 
 }  // namespace shoal::client
