@@ -4,6 +4,10 @@
 
 namespace shoal::client {
 
+bool fits(const std::string& word, const DeviceFacts& facts) {
+  return word == facts.id || word == facts.selector || word == facts.plane;
+}
+
 Result<std::vector<DeviceFacts>> choose_devices(const std::vector<DeviceFacts>& all,
                                                 const std::vector<std::string>& words) {
   std::vector<DeviceFacts> chosen;
@@ -25,7 +29,7 @@ Result<std::vector<DeviceFacts>> choose_devices(const std::vector<DeviceFacts>& 
   for (const std::string& word : words) {
     bool found = word == kNoDeviceWord;
     for (const DeviceFacts& device : all) {
-      if (word != device.id && word != device.selector && word != device.plane) continue;
+      if (!fits(word, device)) continue;
       add(device);
       found = true;
     }

@@ -39,9 +39,12 @@ struct Measurement {
   BenchmarkResult benchmark;
 };
 
-// Those of `all` that the owner wants to lend: each word is an id, a selector, or a plane (then all
-// of its devices). No words: every real GPU, or the CPU when there is none; a GPU driver that
-// computes on the CPU must be named. kNotFound for a word that fits none.
+// Whether an owner's word means this device: it is its id, its selector or its plane.
+bool fits(const std::string& word, const DeviceFacts& facts);
+
+// Those of `all` that the owner wants to lend, by his words; a plane means all of its devices. No
+// words: every real GPU, or the CPU when there is none; a GPU driver that computes on the CPU must
+// be named. kNotFound for a word that fits none.
 Result<std::vector<DeviceFacts>> choose_devices(const std::vector<DeviceFacts>& all,
                                                 const std::vector<std::string>& words);
 

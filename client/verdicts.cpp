@@ -1,6 +1,8 @@
 #include "client/verdicts.h"
 
 #include <algorithm>
+#include <cctype>
+#include <utility>
 
 namespace shoal::client {
 namespace {
@@ -17,12 +19,59 @@ const GpuReading& any_gpu() {
   return kReading;
 }
 
+// "vulkan:<uuid>" without its plane and without dashes.
+std::string uuid_of(const std::string& device_id) {
+  std::string uuid;
+  for (const char c : device_id.substr(device_id.find(':') + 1)) {
+    if (c != '-') uuid += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  return uuid;
+}
+
+// Who made it, by the words in its name; empty: none of those, or several.
+std::string vendor_in(const std::string& name) {
+  static constexpr std::pair<const char*, const char*> kWords[] = {
+      {"AMD", "AMD"},       {"Radeon", "AMD"},     {"RADV", "AMD"},     {"Intel", "Intel"},
+      {"NVIDIA", "NVIDIA"}, {"GeForce", "NVIDIA"}, {"Quadro", "NVIDIA"}};
+  std::string vendor;
+  for (const auto& [word, maker] : kWords) {
+    if (name.find(word) == std::string::npos || vendor == maker) continue;
+    if (!vendor.empty()) return "";
+    vendor = maker;
+  }
+  return vendor;
+}
+
 std::string forbidding(const Verdict& verdict) { return verdict.allowed() ? "" : verdict.rule; }
 
 }  // namespace
 
 Resource resource_of(const std::string& plane, bool software) {
   return plane == "cpu" || software ? Resource::kCpu : Resource::kGpu;
+}
+
+const GpuReading* reading_of(const DeviceFacts& device, const std::vector<DeviceFacts>& here,
+                             const std::vector<GpuReading>& gpus) {
+  const std::string uuid = uuid_of(device.id);
+  for (const GpuReading& gpu : gpus) {
+    if (!gpu.uuid.empty() && gpu.uuid == uuid) return &gpu;
+  }
+  const std::string vendor = vendor_in(device.name);
+  if (vendor.empty()) return nullptr;
+  const auto is_other = [&](const DeviceFacts& other) {
+    // One whose maker is not known may be of any.
+    const std::string maker = vendor_in(other.name);
+    return uuid_of(other.id) != uuid && (maker.empty() || maker == vendor);
+  };
+  if (std::ranges::any_of(here, is_other)) return nullptr;
+  const GpuReading* only = nullptr;
+  for (const GpuReading& gpu : gpus) {
+    if (vendor_in(gpu.name) != vendor) continue;
+    if (only != nullptr) return nullptr;
+    only = &gpu;
+  }
+  // One with another name of its own is another one.
+  return only != nullptr && only->uuid.empty() ? only : nullptr;
 }
 
 bool says_the_same(const Verdict& a, const Verdict& b) {

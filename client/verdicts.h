@@ -6,12 +6,18 @@
 #include <string>
 #include <vector>
 
+#include "client/device_facts.h"
 #include "client/rules/activity_policy.h"
 
 namespace shoal::client {
 
 // The resource that a device is counted as: GPU unless it computes on the CPU.
 Resource resource_of(const std::string& plane, bool software);
+
+// The sensors' reading of a device: the one that names it; else the only card of its vendor, when
+// it is the only device of that vendor among `here`, all GPUs of this computer. Null: not known.
+const GpuReading* reading_of(const DeviceFacts& device, const std::vector<DeviceFacts>& here,
+                             const std::vector<GpuReading>& gpus);
 
 // A verdict and the wall time since which it says the same.
 struct StandingVerdict {
