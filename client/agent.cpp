@@ -15,6 +15,7 @@ namespace {
 constexpr Millis kModeLengthMax{366 * int64_t{86'400'000}};
 constexpr Millis kForgetDeviceAfter{14 * int64_t{86'400'000}};
 constexpr Millis kDay{86'400'000};
+constexpr kj::Duration kStopMax = 2 * kj::SECONDS;
 
 // While a host only enrols it runs nothing.
 class NoHost final : public rpc::Host::Server {};
@@ -145,6 +146,7 @@ std::string Agent::coordinator_name(const std::string& pin) const {
 
 std::vector<std::string> Agent::private_words() const {
   std::vector<std::string> words = options_.private_words;
+  words.push_back(options_.cache_folder.string());
   for (const auto& link : links_) {
     words.push_back(link->url().host);
     words.push_back(link->coordinator_name());
@@ -256,11 +258,9 @@ Result<void> Agent::set_device_lent(const std::string& device_id, bool lent) {
   if (lent) words.push_back(device_id);
   // Words for devices that never came stay.
   for (const std::string& word : parts_.settings.now().list("compute.devices")) {
-    const bool fits = std::ranges::any_of(devices_, [&word](const auto& known) {
-      return word == known->facts().id || word == known->facts().selector ||
-             word == known->facts().plane;
-    });
-    if (!fits && word != kNoDeviceWord) words.push_back(word);
+    const bool is_known = std::ranges::any_of(
+        devices_, [&word](const auto& known) { return fits(word, known->facts()); });
+    if (!is_known && word != kNoDeviceWord) words.push_back(word);
   }
   if (words.empty()) words.emplace_back(kNoDeviceWord);
   return change_settings({{"compute.devices", words}});
@@ -324,8 +324,19 @@ void Agent::device_changed(LentDevice&) {
   changed();
 }
 
-void Agent::device_freed(LentDevice& device, const FreedIn& times) {
-  parts_.records.note_yield({parts_.clock.now_wall(), device.facts().id, times.stop, times.free});
+void Agent::device_given_back(LentDevice& device, const GivenBack& how) {
+  const auto freeing = freeing_.find(device.facts().id);
+  if (freeing == freeing_.end()) {
+    // Nobody can see its memory, or there was none of ours: that went with the process.
+    parts_.records.note_yield({parts_.clock.now_wall(), device.facts().id, how.stop, how.stop});
+    return;
+  }
+  freeing->second.stop = how.stop;
+  // The next regular answer may be seconds away.
+  asks_gpu_ = kj::evalNow([this] {
+                return parts_.sensors.test("gpu").ignoreResult();
+              }).catch_([](kj::Exception&&) {
+                }).eagerlyEvaluate(nullptr);
 }
 
 kj::Promise<std::vector<DeviceFacts>> Agent::list_devices() {
@@ -378,10 +389,9 @@ bool Agent::device_missing() const {
     return true;
   }
   for (const std::string& word : parts_.settings.now().list("compute.devices")) {
-    const bool fits = std::ranges::any_of(devices_, [&word](const auto& d) {
-      return word == d->facts().id || word == d->facts().selector || word == d->facts().plane;
-    });
-    if (!fits && word != kNoDeviceWord) return true;
+    const bool is_known = std::ranges::any_of(
+        devices_, [&word](const auto& known) { return fits(word, known->facts()); });
+    if (!is_known && word != kNoDeviceWord) return true;
   }
   return false;
 }
@@ -402,7 +412,12 @@ rpc::Task<Measurement> Agent::measure(std::string device_id) {
   if (device == nullptr || !device->present) {
     rpc::throw_error({ErrorCode::kNotFound, "no device \"" + device_id + "\" here now"});
   }
-  while (work_.count(device_id) > 0) co_await changed_after(revision_);
+  while (work_.count(device_id) > 0 && !shutting_down_) co_await changed_after(revision_);
+  if (shutting_down_) rpc::throw_error({ErrorCode::kUnavailable, "the client stops"});
+  device->owner_was_away = owner_is_away(device->resource());
+  if (const std::optional<Message> why = forbids_measuring(*device)) {
+    rpc::throw_error({ErrorCode::kUnavailable, english(*why)});
+  }
   kj::Promise<Measurement> measuring = device->measure();
   const Measurement measured = co_await kj::mv(measuring);
   changed();
@@ -536,6 +551,16 @@ Result<void> Agent::consents(const std::string& pin, const JobClass& job_class) 
 
 void Agent::work_changed() { changed(); }
 
+void Agent::step_began(const std::string& device_id) {
+  LentDevice* const device = find(device_id);
+  if (device != nullptr) device->own_load.begin(OwnLoad::What::kStep, parts_.clock.now_monotonic());
+}
+
+void Agent::step_ended(const std::string& device_id) {
+  LentDevice* const device = find(device_id);
+  if (device != nullptr) device->own_load.end(OwnLoad::What::kStep, parts_.clock.now_monotonic());
+}
+
 void Agent::step_ran(const StageWork& work, const StepCost& cost) {
   bytes_down_ += cost.received.count;
   bytes_up_ += cost.sent.count;
@@ -574,6 +599,7 @@ rpc::Task<void> Agent::shut_down() {
   shutting_down_ = true;
   judging_ = nullptr;
   finder_ = nullptr;
+  changed();  // Who waits for a device to be free learns that it will not be.
   auto leaving = kj::heapArrayBuilder<kj::Promise<void>>(links_.size());
   for (kj::Own<CoordinatorLink>& link : links_) leaving.add(link->leave("the client stops"));
   kj::Promise<void> left = kj::joinPromises(leaving.finish());
@@ -581,10 +607,12 @@ rpc::Task<void> Agent::shut_down() {
   links_.clear();
   auto stopping = kj::heapArrayBuilder<kj::Promise<void>>(devices_.size());
   for (auto& device : devices_) {
-    device->want(false, 1 * kj::SECONDS);
+    device->end(1 * kj::SECONDS);
     stopping.add(device->gone());
   }
-  kj::Promise<void> stopped = kj::joinPromises(stopping.finish());
+  kj::Promise<void> all = kj::joinPromises(stopping.finish());
+  // What is not gone by then is killed as this process ends.
+  kj::Promise<void> stopped = all.exclusiveJoin(parts_.loop.timer.afterDelay(kStopMax));
   co_await kj::mv(stopped);
   remember_last_work();
   parts_.records.flush();

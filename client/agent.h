@@ -83,7 +83,9 @@ class Agent final : private LentDevice::Needs,
   Result<void> set_device_lent(const std::string& device_id, bool lent);
   Result<void> set_consent(const std::string& url, const JobClass& job_class, bool allowed);
 
-  // Waits until the device has no stage, then measures it again, whatever the rules say.
+  // Waits until the device has no stage, then measures it again, whatever the owner's rules say.
+  // But a pause, a sleep, the hard limits on heat and memory, and an owner who was away and comes
+  // back fail it as unavailable.
   rpc::Task<Measurement> measure(std::string device_id);
   rpc::Task<CoordinatorCard> preview(std::string url);
   // Contacts the coordinator, enrols, stays attached; which of the snapshot's connections it is.
@@ -115,7 +117,7 @@ class Agent final : private LentDevice::Needs,
   const Measurement* measurement_of(const DeviceFacts& facts) override;
   void measured(const DeviceFacts& facts, const Measurement& measurement) override;
   void device_changed(LentDevice& device) override;
-  void device_freed(LentDevice& device, const FreedIn& times) override;
+  void device_given_back(LentDevice& device, const GivenBack& how) override;
 
   // DeviceFinder::Needs
   kj::Promise<std::vector<DeviceFacts>> list_devices() override;
@@ -141,6 +143,8 @@ class Agent final : private LentDevice::Needs,
   Result<void> consents(const std::string& pin, const JobClass& job_class) override;
   WorkList& work_list() override { return work_; }
   void work_changed() override;
+  void step_began(const std::string& device_id) override;
+  void step_ended(const std::string& device_id) override;
   void step_ran(const StageWork& work, const StepCost& cost) override;
   kj::Promise<void> may_send(Bytes bytes) override;
 
@@ -154,6 +158,10 @@ class Agent final : private LentDevice::Needs,
   // What judge() is made of (agent_judge.cpp).
   void judge_resources(Millis now);
   void act_on(LentDevice& device);
+  void look_at_freeing();
+  // What must not go on even for a measurement that the owner asked for; none: it may.
+  std::optional<Message> forbids_measuring(const LentDevice& device) const;
+  bool owner_is_away(Resource resource) const;  // Or the owner does not mind.
   Verdict shown_verdict(LentDevice& device) const;
   OverallInput overall_input();
   void tell_coordinators_if_other();
@@ -205,6 +213,15 @@ class Agent final : private LentDevice::Needs,
   Millis governed_at_{0}, flushed_at_{0}, counted_at_{0};
   bool sleeping_ = false;
   kj::Promise<void> sleep_ = nullptr;
+
+  // Devices whose process is gone and whose memory a sensor has yet to see free, by their id.
+  struct Freeing {
+    Bytes used_before, ours;
+    Millis began{0};
+    std::optional<Millis> stop;  // None: the process is still there.
+  };
+  std::map<std::string, Freeing> freeing_;
+  kj::Promise<void> asks_gpu_ = nullptr;
 
   std::vector<std::unique_ptr<LentDevice>> devices_;  // All that were ever seen, lent or not.
   std::unique_ptr<DeviceFinder> finder_;

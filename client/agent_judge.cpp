@@ -2,7 +2,6 @@
 // asks for verdicts, starts and ends workers by them, tells coordinators and the records.
 
 #include <algorithm>
-#include <cctype>
 
 #include "base/log.h"
 #include "client/agent.h"
@@ -13,6 +12,9 @@ namespace {
 // A longer gap between two looks means that this process or the computer was stopped.
 constexpr Millis kGap{10'000};
 constexpr Millis kGovernEach{2'000}, kFlushEach{60'000};
+// Whether less memory than this is free again cannot be told from what others do meanwhile.
+constexpr Bytes kSeenFree{int64_t{32} << 20};
+constexpr Millis kGpuAnswers{4'000};                 // A sensor's answer may be so late.
 constexpr kj::Duration kSleepMax = 4 * kj::SECONDS;  // logind waits for five.
 
 // What a coordinator is told when the owner needs a device: not which of his rules, as that tells
@@ -29,15 +31,6 @@ Verdict verdict(Activity activity, std::string code, std::vector<MessageParamete
   verdict.why = {std::move(code), std::move(parameters)};
   if (!remedy.empty()) verdict.remedy = {std::move(remedy), {}};
   return verdict;
-}
-
-// "vulkan:<uuid>" without its plane and without dashes.
-std::string uuid_of(const std::string& device_id) {
-  std::string uuid;
-  for (const char c : device_id.substr(device_id.find(':') + 1)) {
-    if (c != '-') uuid += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  }
-  return uuid;
 }
 
 }  // namespace
@@ -65,6 +58,10 @@ void Agent::notice_gap() {
   if (stopped < kGap && slept < kGap && !woke) return;
   log_info("agent", "woke", {{"stopped_ms", stopped}, {"slept_ms", slept}});
   governed_at_ = counted_at_ = monotonic;  // Nothing was used meanwhile.
+  for (const auto& device : devices_) {
+    device->energy_meter.restart();
+    (void)device->own_load.take_busy(monotonic);
+  }
   finder_->look_now();
   for (auto& link : links_) link->look_now();
 }
@@ -78,7 +75,7 @@ void Agent::judge() {
   for (const auto& device : devices_) {
     const Verdict& network = verdicts_.of(Resource::kNetwork).verdict;
     device->may_work = device->lent && device->present && network.allowed() &&
-                       parts_.records.problem().empty() &&
+                       !parts_.records.disk_is_full() &&
                        verdicts_.of_device(device->facts().id).allowed();
   }
   // First the coordinators, so that the end of a stage is orderly; the same turn of the loop sends
@@ -89,6 +86,7 @@ void Agent::judge() {
     act_on(*device);
     other |= update(device->standing, shown_verdict(*device), now);
   }
+  look_at_freeing();
   other |= update(overall_, overall(overall_input()), now);
 
   const bool sleeping = parts_.sensors.readings().sleeping;
@@ -114,9 +112,13 @@ void Agent::judge_resources(Millis now) {
   input.texts = &rule_texts_;
 
   std::vector<Verdicts::Device> asked;
+  const std::vector<const StageWork*> stages = work_.all();
   for (const auto& device : devices_) {
+    device->note_loading(std::ranges::any_of(stages, [&device](const StageWork* work) {
+      return work->device == device->facts().id && work->state == StageWork::State::kLoading;
+    }));
     asked.push_back({device->facts().id, device->resource(), gpu_of(*device),
-                     device->duty.duty(parts_.clock.now_monotonic()),
+                     device->own_load.load(parts_.clock.now_monotonic()),
                      device->lent && device->present});
   }
   if (verdicts_.judge(std::move(input), asked)) figures_changed();
@@ -133,12 +135,75 @@ void Agent::judge_resources(Millis now) {
 }
 
 void Agent::act_on(LentDevice& device) {
-  if (!device.may_work && work_.count(device.facts().id) > 0) {
-    const std::string& id = device.facts().id;
+  const std::string& id = device.facts().id;
+  const bool has_stage = work_.count(id) > 0;
+  const bool counts = has_stage || device.measures_now();
+  if (device.measuring()) {
+    if (const std::optional<Message> why = forbids_measuring(device)) {
+      device.fail_errands({ErrorCode::kUnavailable, english(*why)});
+    }
+  }
+  if (!device.may_work && device.worker() != nullptr && !device.yielding() && has_stage) {
+    const GpuReading* const gpu = gpu_of(device);
+    const Bytes ours = memory_used(device);
+    if (gpu != nullptr && gpu->memory_used && ours >= kSeenFree) {
+      freeing_[id] = {*gpu->memory_used, ours, parts_.clock.now_monotonic(), {}};
+    }
+  }
+  if (!device.may_work && has_stage) {
     work_.end([&id](const StageWork& work) { return work.device == id; }, shown_verdict(device).why,
               told_when_paused());
   }
-  device.want(device.may_work, parts_.settings.now().integer("yield.stop_ms") * kj::MILLISECONDS);
+  device.want(device.may_work, parts_.settings.now().integer("yield.stop_ms") * kj::MILLISECONDS,
+              counts);
+}
+
+// Other programs take and free memory too, so half of ours is enough to be seen.
+void Agent::look_at_freeing() {
+  const Millis bound{parts_.settings.now().integer("yield.free_ms")};
+  for (auto it = freeing_.begin(); it != freeing_.end();) {
+    const Freeing& freeing = it->second;
+    LentDevice* const device = find(it->first);
+    const GpuReading* const gpu = device == nullptr ? nullptr : gpu_of(*device);
+    const Millis took = parts_.clock.now_monotonic() - freeing.began;
+    // A new worker takes memory anew.
+    const bool known = gpu != nullptr && gpu->memory_used && device->worker() == nullptr;
+    const bool free =
+        known && *gpu->memory_used + Bytes{freeing.ours.count / 2} <= freeing.used_before;
+    if (!freeing.stop || (known && !free && took <= bound + kGpuAnswers)) {
+      ++it;
+      continue;
+    }
+    parts_.records.note_yield({parts_.clock.now_wall(), it->first, *freeing.stop,
+                               known ? std::max(took, *freeing.stop) : *freeing.stop});
+    it = freeing_.erase(it);
+    figures_changed();
+  }
+}
+
+bool Agent::owner_is_away(Resource resource) const {
+  const Settings& settings = parts_.settings.now();
+  const Readings& readings = parts_.sensors.readings();
+  if (mode_of(resource).mode == Mode::kAlways || readings.locked == true ||
+      settings.flag(resource == Resource::kGpu ? "rules.gpu_when_in_use"
+                                               : "rules.cpu_when_in_use")) {
+    return true;
+  }
+  return readings.idle && *readings.idle >= Millis{settings.integer("rules.idle_seconds") * 1'000};
+}
+
+std::optional<Message> Agent::forbids_measuring(const LentDevice& device) const {
+  // These come first of all rules, so no other hides them.
+  const Verdict& rules = verdicts_.of_device(device.facts().id);
+  const bool is_hard = rules.activity == Activity::kPaused || rules.why.code == "rule.sleeping" ||
+                       rules.rule == "rules.gpu_temperature_max" ||
+                       rules.rule == "rules.cpu_temperature_max" ||
+                       rules.rule == "rules.memory_free_bytes_min";
+  if (!rules.allowed() && is_hard) return rules.why;
+  if (device.owner_was_away && !owner_is_away(device.resource())) {
+    return Message{"work.owner_needs_device", {}};
+  }
+  return {};
 }
 
 // What a person is told of it. Says why it may not work also where another rule than those of
@@ -155,7 +220,7 @@ Verdict Agent::shown_verdict(LentDevice& device) const {
     if (finder_->looking()) return verdict(Activity::kWaiting, "device.looking");
     return verdict(Activity::kWaiting, "device.missing", {facts.name}, "device.missing.remedy");
   }
-  if (!parts_.records.problem().empty()) {
+  if (parts_.records.disk_is_full()) {
     return verdict(Activity::kAttention, "attention.disk_full",
                    {english(parts_.records.problem())});
   }
@@ -199,7 +264,7 @@ OverallInput Agent::overall_input() {
     input.links.push_back(std::move(shown));
   }
   input.network = verdicts_.of(Resource::kNetwork).verdict;
-  if (!parts_.records.problem().empty()) input.disk_problem = parts_.records.problem();
+  if (parts_.records.disk_is_full()) input.disk_problem = parts_.records.problem();
   input.looking = finder_->looking();
   input.list_problem = finder_->problem();
   return input;
@@ -253,11 +318,11 @@ rpc::Task<void> Agent::go_to_sleep() {
 const GpuReading* Agent::gpu_of(const LentDevice& device) const {
   const std::optional<std::vector<GpuReading>>& gpus = parts_.sensors.readings().gpus;
   if (!gpus || device.resource() != Resource::kGpu) return nullptr;
-  const std::string uuid = uuid_of(device.facts().id);
-  for (const GpuReading& gpu : *gpus) {
-    if (!gpu.uuid.empty() && gpu.uuid == uuid) return &gpu;
+  std::vector<DeviceFacts> here;
+  for (const auto& other : devices_) {
+    if (other->present && other->resource() == Resource::kGpu) here.push_back(other->facts());
   }
-  return nullptr;
+  return reading_of(device.facts(), here, *gpus);
 }
 
 void Agent::govern_and_count() {
@@ -269,11 +334,16 @@ void Agent::govern_and_count() {
   const bool counts = elapsed >= Millis{1'000} || options_.tick_seconds == 0;
   const LocalTime local = local_time(parts_.clock.now_wall());
   const double price = rule_texts_.tariff.price_at(local.weekday, local.minute_of_day);
+  double own_gpu_load = 0;
 
   for (const auto& device : devices_) {
     const bool is_cpu = device->resource() == Resource::kCpu;
     const GpuReading* const gpu = gpu_of(*device);
     EnergyReading energy;
+    EnergySlice slice;
+    if (device->resource() == Resource::kGpu) {
+      own_gpu_load = std::max(own_gpu_load, device->own_load.load(now));
+    }
     if (is_cpu) {
       device->temperature_c = readings.cpu_temperature_c;
       energy.joules = readings.cpu_joules;
@@ -283,11 +353,19 @@ void Agent::govern_and_count() {
     } else {
       device->temperature_c = {};
     }
+    if (counts) {
+      // Also of a device without a worker: what it draws then is what it draws at rest. Steps on
+      // their way, loading and measuring are work as well.
+      slice =
+          device->energy_meter.add(energy, elapsed, device->own_load.take_busy(now),
+                                   settings.real(is_cpu ? "energy.cpu_watts" : "energy.gpu_watts"));
+      if (device->worker() == nullptr) {
+        device->watts.reset();
+        device->watts_measured = false;
+      }
+    }
     if (counts && device->worker() != nullptr) {
       const Millis busy{static_cast<int64_t>(std::exchange(device->busy_micros, 0) / 1'000)};
-      const EnergySlice slice =
-          device->energy_meter.add(energy, elapsed, std::min(busy, elapsed),
-                                   settings.real(is_cpu ? "energy.cpu_watts" : "energy.gpu_watts"));
       if (elapsed.count > 0) {
         device->watts = slice.joules * 1000.0 / static_cast<double>(elapsed.count);
       }
@@ -321,7 +399,7 @@ void Agent::govern_and_count() {
   if (governs) governed_at_ = now;
   if (now - flushed_at_ >= kFlushEach) {
     flushed_at_ = now;
-    parts_.records.note_conditions(readings);
+    parts_.records.note_conditions(readings, own_gpu_load);
     parts_.records.flush();
     remember_last_work();
   }

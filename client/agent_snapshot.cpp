@@ -222,6 +222,16 @@ void Agent::write_snapshot(rpc::Snapshot::Builder snapshot) {
   const Millis free_bound{settings.integer("yield.free_ms")};
   YieldTimes times;
   for (const YieldTime& time : parts_.records.yields()) times.add(time.stop, time.free);
+  // One that hangs is late before it is over.
+  const Millis ran = parts_.clock.now_monotonic();
+  for (const auto& device : devices_) {
+    const std::optional<Millis> since = device->yielding_since();
+    if (since && ran - *since > stop_bound) times.add(ran - *since, ran - *since);
+  }
+  for (const auto& [id, freeing] : freeing_) {
+    const Millis took = ran - freeing.began;
+    if (freeing.stop && took > free_bound) times.add(*freeing.stop, took);
+  }
   const YieldSummary summary = times.summary(stop_bound, free_bound);
   auto yield = snapshot.initYield();
   yield.setCount(summary.count);

@@ -124,8 +124,17 @@ class LeasedStage final : public rpc::Stage::Server {
     auto request = inner().stepRequest(params.totalSize());
     request.setInput(params.getInput());
     kj::Promise<StepResponse> answer = request.send();
-    return answer.exclusiveJoin(
-        entry_->must_end().then([]() -> kj::Promise<StepResponse> { return kj::NEVER_DONE; }));
+    const std::string& device = entry_->work().device;
+    needs_.step_began(device);
+    // Ends with the answer: what follows takes none of the device's time.
+    auto ended = kj::defer([&needs = needs_, device] { needs.step_ended(device); });
+    return answer
+        .then([ended = kj::mv(ended)](StepResponse&& response) mutable {
+          const auto over = kj::mv(ended);
+          return kj::mv(response);
+        })
+        .exclusiveJoin(
+            entry_->must_end().then([]() -> kj::Promise<StepResponse> { return kj::NEVER_DONE; }));
   }
 
   // A coordinator that forgot its stage must not keep the device's memory.

@@ -40,6 +40,9 @@ class HostServer final : public rpc::Host::Server {
     virtual Result<void> consents(const std::string& pin, const JobClass& job_class) = 0;
     virtual WorkList& work_list() = 0;
     virtual void work_changed() = 0;  // A stage came, went, or is in another state.
+    // From the moment when the worker is asked to that when it answered, or need not any more.
+    virtual void step_began(const std::string& device_id) = 0;
+    virtual void step_ended(const std::string& device_id) = 0;
     virtual void step_ran(const StageWork& work, const StepCost& cost) = 0;
     // Resolves when so much may be sent, by the owner's limit.
     virtual kj::Promise<void> may_send(Bytes bytes) = 0;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/check.h"
 #include "base/log.h"
 #include "client/device_wire.h"
 
@@ -50,6 +51,83 @@ double DutyMeter::duty(Millis now) const {
   return std::min(static_cast<double>(sum) / (kSeconds * 1e6), 1.0);
 }
 
+void OwnLoad::count_until(Millis now) {
+  const double share = whole_ > 0 ? 1 : steps_ > 0 ? duty_ : 0;
+  // Nothing before the window matters to the load.
+  int64_t from = std::max(counted_ms_, now.count - kBuckets * kBucketMs + kBucketMs);
+  if (now.count > counted_ms_) {
+    busy_ms_ += share * static_cast<double>(now.count - counted_ms_);
+  }
+  while (from < now.count) {
+    const int64_t bucket = from / kBucketMs;
+    const int64_t until = std::min((bucket + 1) * kBucketMs, now.count);
+    const auto at = static_cast<size_t>(bucket % kBuckets);
+    if (bucket_[at] != bucket) ms_[at] = 0;
+    bucket_[at] = bucket;
+    ms_[at] += share * static_cast<double>(until - from);
+    from = until;
+  }
+  counted_ms_ = std::max(counted_ms_, now.count);
+}
+
+void OwnLoad::begin(What what, Millis now) {
+  count_until(now);
+  ++(what == What::kStep ? steps_ : whole_);
+}
+
+void OwnLoad::end(What what, Millis now) {
+  count_until(now);
+  int& count = what == What::kStep ? steps_ : whole_;
+  SHOAL_CHECK(count > 0);
+  --count;
+}
+
+void OwnLoad::set_pace(double duty, Millis now) {
+  count_until(now);
+  duty_ = duty;
+}
+
+double OwnLoad::load(Millis now) {
+  count_until(now);
+  const auto busy = [this](int64_t bucket) {
+    if (bucket < 0) return 0.0;
+    const auto at = static_cast<size_t>(bucket % kBuckets);
+    return bucket_[at] == bucket ? ms_[at] : 0.0;
+  };
+  // Two buckets are about as long as what a driver's figure is of. The newest is not over yet.
+  const int64_t newest = now.count / kBucketMs;
+  double most =
+      (busy(newest - 1) + busy(newest)) / static_cast<double>(kBucketMs + now.count % kBucketMs);
+  for (int64_t i = newest - 1; i > newest - kWindowMs / kBucketMs; --i) {
+    most = std::max(most, (busy(i - 1) + busy(i)) / (2.0 * kBucketMs));
+  }
+  return std::clamp(most, 0.0, 1.0);
+}
+
+Millis OwnLoad::take_busy(Millis now) {
+  count_until(now);
+  const Millis whole{static_cast<int64_t>(busy_ms_)};
+  busy_ms_ -= static_cast<double>(whole.count);
+  return whole;
+}
+
+// One who waits for a measurement, from the asking to the end. Rules that forbid work do not end
+// the worker of an errand.
+struct LentDevice::Errand {
+  Errand(LentDevice& device, kj::Own<kj::PromiseFulfiller<Measurement>> over)
+      : device(device), over(kj::mv(over)) {
+    device.errands_.push_back(this);
+  }
+  ~Errand() {
+    std::erase(device.errands_, this);
+    device.needs_.device_changed(device);
+  }
+  KJ_DISALLOW_COPY(Errand);
+
+  LentDevice& device;
+  kj::Own<kj::PromiseFulfiller<Measurement>> over;  // To be rejected.
+};
+
 LentDevice::LentDevice(Loop loop, const Clock& clock, Random& random, Needs& needs,
                        DeviceFacts facts)
     : loop_(loop), clock_(clock), random_(random), needs_(needs), facts_(std::move(facts)) {
@@ -62,15 +140,45 @@ LentDevice::~LentDevice() {
   worker_ = nullptr;
 }
 
-void LentDevice::want(bool worker, kj::Duration stop_max) {
-  worker = worker || measuring_ > 0;
+void LentDevice::want(bool worker, kj::Duration stop_max, bool counts) {
+  worker = (worker || measuring()) && !ending_;
   if (worker && worker_.get() == nullptr) {
     start();
   } else if (!worker && worker_.get() != nullptr && !yielding_) {
     yielding_ = true;
-    giving_back_ = give_back(stop_max).promise().eagerlyEvaluate([](kj::Exception&& exception) {
-      log_error("device", "not_given_back", {{"cause", exception.getDescription().cStr()}});
-    });
+    giving_back_ =
+        give_back(stop_max, counts).promise().eagerlyEvaluate([](kj::Exception&& exception) {
+          log_error("device", "not_given_back", {{"cause", exception.getDescription().cStr()}});
+        });
+  }
+}
+
+void LentDevice::end(kj::Duration stop_max) {
+  ending_ = true;
+  fail_errands({ErrorCode::kUnavailable, "the client stops"});
+  // One that is being given back at leisure is now given back at once.
+  giving_back_ = nullptr;
+  yielding_ = false;
+  want(false, stop_max);
+}
+
+void LentDevice::fail_errands(const Error& why) {
+  for (Errand* const errand : std::exchange(errands_, {})) {
+    errand->over->rejectIfThrows([&why] { rpc::throw_error(why); });
+  }
+}
+
+void LentDevice::note_loading(bool loading) {
+  // A worker that starts opens the driver and builds its programs.
+  const bool starts = worker_.get() != nullptr && worker_->pid() != 0 &&
+                      worker_->state() != WorkerProcess::State::kReady;
+  if ((loading || starts) == loads_) return;
+  loads_ = !loads_;
+  const Millis now = clock_.now_monotonic();
+  if (loads_) {
+    own_load.begin(OwnLoad::What::kWhole, now);
+  } else {
+    own_load.end(OwnLoad::What::kWhole, now);
   }
 }
 
@@ -80,18 +188,21 @@ void LentDevice::start() {
                               needs_.worker_options(facts_));
 }
 
-rpc::Task<void> LentDevice::give_back(kj::Duration stop_max) {
+rpc::Task<void> LentDevice::give_back(kj::Duration stop_max, bool counts) {
   const Millis began = clock_.now_monotonic();
+  if (counts) yielding_since_ = began;
   pacing_ = nullptr;
-  kj::Promise<bool> stopping = worker_->stop(stop_max);
+  // The rest of the time is for the driver, to end one that was killed.
+  kj::Promise<bool> stopping = worker_->stop(stop_max * 3 / 4);
   const bool killed = co_await kj::mv(stopping);
-  // The process is gone, reaped, and with it all that its driver held for it.
+  // The process is gone, reaped, and with it every kernel.
   const Millis took = clock_.now_monotonic() - began;
   restarts_before_ += worker_->restarts();
   worker_ = nullptr;
   yielding_ = false;
+  yielding_since_.reset();
   log_info("device", "given_back", {{"device", facts_.id}, {"ms", took}, {"killed", killed}});
-  needs_.device_freed(*this, {took, took, killed});
+  if (counts) needs_.device_given_back(*this, {began, took, killed});
   for (auto& fulfiller : std::exchange(waiting_, {})) fulfiller->fulfill();
   needs_.device_changed(*this);
 }
@@ -134,24 +245,43 @@ rpc::Task<void> LentDevice::prepare_worker(rpc::Worker::Client client) {
     measurement_ = *known;
     co_return;
   }
+  kj::Promise<void> measuring = measure_with(kj::mv(client));
+  co_await kj::mv(measuring);
+}
+
+rpc::Task<void> LentDevice::measure_with(rpc::Worker::Client client) {
+  struct Busy {
+    explicit Busy(LentDevice& device) : device(device) {
+      ++device.measures_now_;
+      device.own_load.begin(OwnLoad::What::kWhole, device.clock_.now_monotonic());
+    }
+    ~Busy() {
+      --device.measures_now_;
+      device.own_load.end(OwnLoad::What::kWhole, device.clock_.now_monotonic());
+    }
+    KJ_DISALLOW_COPY(Busy);
+    LentDevice& device;
+  };
+  const Busy busy(*this);
   kj::Promise<Measurement> measuring = measure_worker(loop_.timer, kj::mv(client));
   const Measurement measured = co_await kj::mv(measuring);
   measurement_ = measured;
+  ++measurements_;
   needs_.measured(facts_, measured);
 }
 
 rpc::Task<Measurement> LentDevice::measure() {
-  // Counted, so that rules which forbid work do not end the worker of an errand.
-  struct Errand {
-    explicit Errand(LentDevice& device) : device(device) { ++device.measuring_; }
-    ~Errand() {
-      --device.measuring_;
-      device.needs_.device_changed(device);
-    }
-    KJ_DISALLOW_COPY(Errand);
-    LentDevice& device;
-  };
-  const Errand errand(*this);
+  if (ending_) rpc::throw_error({ErrorCode::kUnavailable, "the client stops"});
+  auto over = kj::newPromiseAndFulfiller<Measurement>();
+  const Errand errand(*this, kj::mv(over.fulfiller));
+  kj::Promise<Measurement> running = run_errand();
+  kj::Promise<Measurement> first = running.exclusiveJoin(kj::mv(over.promise));
+  const Measurement measured = co_await kj::mv(first);
+  co_return measured;
+}
+
+rpc::Task<Measurement> LentDevice::run_errand() {
+  const uint64_t measured_before = measurements_;
   const uint32_t restarts_first = restarts();
   while (client() == nullptr) {
     if (!yielding_) want(true, 1 * kj::SECONDS);
@@ -164,12 +294,14 @@ rpc::Task<Measurement> LentDevice::measure() {
     waiting_.push_back(kj::mv(pair.fulfiller));
     co_await kj::mv(pair.promise);
   }
-  rpc::Worker::Client worker = KJ_ASSERT_NONNULL(client());
-  kj::Promise<Measurement> measuring = measure_worker(loop_.timer, kj::mv(worker));
-  const Measurement measured = co_await kj::mv(measuring);
-  measurement_ = measured;
-  needs_.measured(facts_, measured);
-  co_return measured;
+  // A worker of a device that nobody had measured has done so before it was ready.
+  if (measurements_ == measured_before) {
+    rpc::Worker::Client worker = KJ_ASSERT_NONNULL(client());
+    kj::Promise<void> measuring = measure_with(kj::mv(worker));
+    co_await kj::mv(measuring);
+  }
+  SHOAL_CHECK(measurement_.has_value());
+  co_return *measurement_;
 }
 
 void LentDevice::govern(const GovernorTargets& targets, Millis elapsed) {
@@ -177,6 +309,7 @@ void LentDevice::govern(const GovernorTargets& targets, Millis elapsed) {
       governor_.update(targets, temperature_c, watts_measured ? watts : std::nullopt, elapsed);
   const bool other = pace.duty_percent() != pace_.duty_percent() || pace.rows_max != pace_.rows_max;
   pace_ = pace;
+  own_load.set_pace(pace.duty, clock_.now_monotonic());
   if (other) send_pace();
 }
 

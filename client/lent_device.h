@@ -19,10 +19,10 @@
 
 namespace shoal::client {
 
-// How long a device took to be free.
-struct FreedIn {
-  Millis stop{0};  // Until no kernel ran.
-  Millis free{0};  // Until its memory was free.
+// How a device was given back.
+struct GivenBack {
+  Millis began{0};  // Monotonic.
+  Millis stop{0};   // Until its process was gone, and every kernel with it.
   bool killed = false;
 };
 
@@ -38,6 +38,33 @@ class DutyMeter {
   std::array<int64_t, kSeconds> second_{};
 };
 
+// How much of a device's load is our own, by what of ours was in flight. A sensor's figure is of a
+// fraction of a second and may be some seconds old, so this is the most of any such fraction within
+// the last seconds. Pure.
+class OwnLoad {
+ public:
+  // A step computes only as much of the time as its pace lets it; loading and measuring take all.
+  enum class What { kStep, kWhole };
+
+  void begin(What what, Millis now);
+  void end(What what, Millis now);
+  void set_pace(double duty, Millis now);
+
+  double load(Millis now);       // 0 to 1.
+  Millis take_busy(Millis now);  // How long it was busy since this was last asked.
+
+ private:
+  static constexpr int64_t kBucketMs = 100, kBuckets = 64, kWindowMs = 5'000;
+  void count_until(Millis now);
+
+  int steps_ = 0, whole_ = 0;  // In flight.
+  double duty_ = 1;
+  int64_t counted_ms_ = 0;  // All of the time before it is in the buckets.
+  double busy_ms_ = 0;
+  std::array<double, kBuckets> ms_{};
+  std::array<int64_t, kBuckets> bucket_{};  // Which one each place holds.
+};
+
 class LentDevice final : private WorkerProcess::Needs {
  public:
   class Needs {
@@ -48,7 +75,7 @@ class LentDevice final : private WorkerProcess::Needs {
     virtual const Measurement* measurement_of(const DeviceFacts& facts) = 0;
     virtual void measured(const DeviceFacts& facts, const Measurement& measurement) = 0;
     virtual void device_changed(LentDevice& device) = 0;  // Its worker came, went or failed.
-    virtual void device_freed(LentDevice& device, const FreedIn& times) = 0;
+    virtual void device_given_back(LentDevice& device, const GivenBack& how) = 0;
   };
 
   // All of these outlive the object.
@@ -69,14 +96,19 @@ class LentDevice final : private WorkerProcess::Needs {
   // What it did.
   uint64_t steps = 0, rows = 0;  // Since the start.
   DutyMeter duty;
+  OwnLoad own_load;
   EnergyMeter energy_meter;
   Usage usage;               // Since it was last told to the records.
   uint64_t busy_micros = 0;  // Likewise.
   std::optional<double> temperature_c, watts;
   bool watts_measured = false;
 
-  // Starts its worker, or ends it within `stop_max`. To be called whenever that may have changed.
-  void want(bool worker, kj::Duration stop_max);
+  // Starts its worker, or ends it within `stop_max`; one that measures stays until its errands
+  // fail. To be called whenever that may have changed. `counts`: something of ours was open, so
+  // that how long the end takes says something.
+  void want(bool worker, kj::Duration stop_max, bool counts = false);
+  // Ends it for good, whatever it does.
+  void end(kj::Duration stop_max);
   // Resolves when there is no worker any more.
   rpc::Task<void> gone();
 
@@ -84,12 +116,20 @@ class LentDevice final : private WorkerProcess::Needs {
   kj::Maybe<rpc::Worker::Client> client();
   WorkerProcess* worker() { return worker_.get(); }  // Null while there is none.
   bool yielding() const { return yielding_; }
+  // Monotonic; none unless an end that counts is on its way.
+  std::optional<Millis> yielding_since() const { return yielding_since_; }
   uint32_t restarts() const;
   const std::optional<Measurement>& measurement() const { return measurement_; }
 
   // Measures it again, with a worker for that alone if there is none. REQUIRES: it has no stage.
   rpc::Task<Measurement> measure();
-  bool measuring() const { return measuring_ > 0; }
+  bool measuring() const { return !errands_.empty(); }
+  bool measures_now() const { return measures_now_ > 0; }  // Also a new worker, before it is ready.
+  // Those who wait for a measurement are told why there will be none.
+  void fail_errands(const Error& why);
+  bool owner_was_away = false;  // When the last errand began.
+  // For its own load: whether a stage is being loaded.
+  void note_loading(bool loading);
 
   const Pace& pace() const { return pace_; }
   void govern(const GovernorTargets& targets, Millis elapsed);
@@ -99,8 +139,10 @@ class LentDevice final : private WorkerProcess::Needs {
   kj::Promise<void> prepare(WorkerProcess& worker, rpc::Worker::Client client,
                             DeviceFacts facts) override;
   rpc::Task<void> prepare_worker(rpc::Worker::Client client);
+  rpc::Task<void> measure_with(rpc::Worker::Client client);
+  rpc::Task<Measurement> run_errand();
   void start();
-  rpc::Task<void> give_back(kj::Duration stop_max);
+  rpc::Task<void> give_back(kj::Duration stop_max, bool counts);
   void send_pace();
 
   Loop loop_;
@@ -112,8 +154,14 @@ class LentDevice final : private WorkerProcess::Needs {
   Governor governor_;
   Pace pace_;
   uint32_t restarts_before_ = 0;  // Of workers that were given back.
-  int measuring_ = 0;
+  struct Errand;
+  std::vector<Errand*> errands_;  // Each leaves when it is over. Never null.
+  uint64_t measurements_ = 0;
+  int measures_now_ = 0;
+  bool loads_ = false;
   bool yielding_ = false;
+  bool ending_ = false;
+  std::optional<Millis> yielding_since_;
   std::vector<kj::Own<kj::PromiseFulfiller<void>>> waiting_;  // For a change of the worker.
   kj::Own<WorkerProcess> worker_;
   kj::Promise<void> giving_back_ = nullptr;

@@ -316,6 +316,67 @@ class AgentPartsTest : public QObject {
     QVERIFY(meter.duty(Millis{200'000}) <= 1.0);
   }
 
+  // A sensor's figure is of a moment: what of ours ran in that moment is taken off it, not a mean.
+  void own_load_is_of_moments() {
+    using What = OwnLoad::What;
+    OwnLoad load;
+    QCOMPARE(load.load(Millis{100'000}), 0.0);
+    load.begin(What::kStep, Millis{100'000});
+    QVERIFY(load.load(Millis{100'050}) <= 0.5);
+    QVERIFY(load.load(Millis{100'200}) >= 0.99);  // On its way still.
+    load.end(What::kStep, Millis{100'300});
+    // A figure of then may come some seconds later; what comes after that is of others.
+    QVERIFY(load.load(Millis{103'000}) >= 0.99);
+    QCOMPARE(load.load(Millis{106'000}), 0.0);
+    QCOMPARE(load.take_busy(Millis{106'000}), Millis{300});
+    QCOMPARE(load.take_busy(Millis{107'000}), Millis{0});
+
+    // Small steps with rests between them: their part.
+    for (int64_t at = 200'000; at < 203'000; at += 100) {
+      load.begin(What::kStep, Millis{at});
+      load.end(What::kStep, Millis{at + 30});
+    }
+    QVERIFY(std::abs(load.load(Millis{203'000}) - 0.3) < 0.01);
+
+    // The pace slows steps, not loading or measuring. Two at once are one.
+    load.set_pace(0.5, Millis{300'000});
+    load.begin(What::kStep, Millis{300'000});
+    load.begin(What::kStep, Millis{300'000});
+    QVERIFY(std::abs(load.load(Millis{301'000}) - 0.5) < 0.01);
+    load.begin(What::kWhole, Millis{301'000});
+    QCOMPARE(load.load(Millis{302'000}), 1.0);
+    load.end(What::kWhole, Millis{302'000});
+    load.end(What::kStep, Millis{302'000});
+    load.end(What::kStep, Millis{302'000});
+    load.begin(What::kWhole, Millis{400'000});  // Longer than all that is remembered.
+    QCOMPARE(load.load(Millis{500'000}), 1.0);
+  }
+
+  void a_reading_is_of_the_device_it_names_or_of_the_only_one() {
+    const DeviceFacts radeon{"vulkan:00-aa", "", "vulkan", "AMD Radeon RX 6700 (RADV NAVI22)"};
+    const DeviceFacts arc{"vulkan:00-bb", "", "vulkan", "Intel(R) Arc(tm) A770 Graphics"};
+    const DeviceFacts unnamed{"vulkan:00-cc", "", "vulkan", "a card"};
+    GpuReading amd, intel, nvidia;
+    amd.name = "AMD 0x73df";
+    intel.name = "Intel 0x56a0";
+    nvidia.name = "NVIDIA GeForce";
+    nvidia.uuid = "00cc";
+    const std::vector<GpuReading> gpus = {intel, amd, nvidia};
+    QCOMPARE(reading_of(radeon, {radeon, arc}, gpus), &gpus[1]);
+    QCOMPARE(reading_of(arc, {radeon, arc}, gpus), &gpus[0]);
+    QCOMPARE(reading_of(unnamed, {radeon, arc, unnamed}, gpus), &gpus[2]);
+    // It may be of another: two devices, or two cards, of that maker, or a device of none.
+    DeviceFacts second = radeon;
+    second.id = "vulkan:00-dd";
+    QVERIFY(reading_of(radeon, {radeon, second}, gpus) == nullptr);
+    QVERIFY(reading_of(radeon, {radeon, unnamed}, gpus) == nullptr);
+    QVERIFY(reading_of(radeon, {radeon}, {amd, amd}) == nullptr);
+    QVERIFY(reading_of(radeon, {radeon}, {intel}) == nullptr);
+    // One that names another device is of that one.
+    amd.uuid = "00ee";
+    QVERIFY(reading_of(radeon, {radeon}, {amd}) == nullptr);
+  }
+
   void a_rate_is_kept() {
     RateLimit limit;
     QCOMPARE(limit.take(Bytes{1'000'000}, Millis{0}).count, int64_t{0});  // None.

@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "tests/client/agent_world.h"
+#include "tests/coordinator/faulty_vfs.h"
 
 using namespace shoal;
 using namespace shoal::client;
@@ -104,19 +105,95 @@ class AgentRulesTest : public QObject {
     world.stop();
   }
 
-  void a_worker_that_does_not_go_is_ended_at_the_bound() {
+  // Killed a while before the bound: a driver needs a moment to end what was killed.
+  void a_worker_that_does_not_go_is_ended_within_the_bound() {
     RuledWorld world(io_, "stubborn");
-    world.chosen = {{"yield.stop_ms", int64_t{100}}};
+    world.chosen = {{"yield.stop_ms", int64_t{400}}};
+    const Digest shard = world.add_shard(1'000, 1);
     world.start();
     world.wait_ready();
+    rpc::Stage::Client stage = world.open({shard});
     world.sense([](Readings& now) { now.idle = Millis{0}; });
     world.wait_for_agent(
         [](rpc::Snapshot::Reader snapshot) { return snapshot.getYield().getCount() == 1; });
     const YieldTime time = world.records->yields().at(0);
-    QVERIFY(time.stop >= Millis{100});
+    QVERIFY(time.stop >= Millis{300});
     QVERIFY(time.free >= time.stop);
+    world.stop();
+  }
+
+  void a_yield_that_hangs_is_late_before_it_is_over() {
+    RuledWorld world(io_, "stubborn");
+    world.chosen = {{"yield.stop_ms", int64_t{60'000}}};
+    const Digest shard = world.add_shard(1'000, 1);
+    world.start();
+    world.wait_ready();
+    rpc::Stage::Client stage = world.open({shard});
+    world.sense([](Readings& now) { now.idle = Millis{0}; });
+    world.wait_state(State::PAUSED);
+    const auto counts = [&world] {
+      capnp::MallocMessageBuilder message;
+      auto snapshot = message.initRoot<rpc::Snapshot>();
+      world.agent->write_snapshot(snapshot);
+      const auto yield = snapshot.asReader().getYield();
+      return std::pair(yield.getCount(), yield.getLate());
+    };
+    QCOMPARE(counts(), std::pair(0u, 0u));
+    world.clock.advance(Millis{61'000});
+    QCOMPARE(counts(), std::pair(1u, 1u));
+    QVERIFY(world.records->yields().empty());
+    world.stop();
+  }
+
+  void a_worker_that_had_nothing_to_do_is_no_yield() {
+    RuledWorld world(io_);
+    world.start();
+    world.wait_ready();
+    world.sense([](Readings& now) { now.idle = Millis{0}; });
+    world.wait_for_agent([](rpc::Snapshot::Reader snapshot) {
+      return snapshot.getDevices()[0].getWorkerPid() == 0;
+    });
+    QVERIFY(world.records->yields().empty());
+    world.stop();
+  }
+
+  void memory_is_free_when_a_sensor_sees_it() {
+    RuledWorld world(io_, "gpu");
+    world.device = "vulkan:00-ab";
+    GpuReading gpu;
+    gpu.uuid = "00ab";
+    gpu.load = 0;
+    gpu.memory_total = Bytes{int64_t{8} << 30};
+    gpu.memory_used = Bytes{int64_t{1} << 30};
+    world.sensors.now.gpus = {gpu};
+    const Digest shard = world.add_shard(33 << 20, 1);
+    const auto give_back = [&] {
+      rpc::Stage::Client stage = world.open({shard});
+      world.sense([](Readings& now) { now.idle = Millis{0}; });
+      world.wait_for_agent([](rpc::Snapshot::Reader snapshot) {
+        return snapshot.getDevices()[0].getWorkerPid() == 0;
+      });
+    };
+    world.start();
+    world.wait_ready();
+    give_back();
+    QVERIFY(world.records->yields().empty());  // Still held, as far as anybody can see.
+    world.clock.advance(Millis{2'000});
+    world.sense([](Readings& now) { now.gpus->front().memory_used = Bytes{1'000 << 20}; });
     world.wait_for_agent(
-        [](rpc::Snapshot::Reader snapshot) { return snapshot.getYield().getLate() == 1; });
+        [](rpc::Snapshot::Reader snapshot) { return snapshot.getYield().getCount() == 1; });
+    QVERIFY(world.records->yields()[0].free >= Millis{2'000});
+    QVERIFY(world.records->yields()[0].stop < Millis{2'000});
+
+    // Where it never falls, that is late, and known in the end.
+    world.sense([](Readings& now) { now.idle = Millis{600'000}; });
+    world.wait_ready();
+    give_back();
+    QCOMPARE(world.records->yields().size(), size_t(1));
+    world.clock.advance(Millis{9'500});
+    world.agent->judge();
+    QCOMPARE(world.records->yields().size(), size_t(2));
+    QVERIFY(world.records->yields()[1].free > Millis{9'000});
     world.stop();
   }
 
@@ -359,13 +436,110 @@ class AgentRulesTest : public QObject {
     world.stop();
   }
 
-  void records_that_cannot_be_written_pause_it_until_they_can() {
+  void a_measurement_yields_all_the_same() {
     RuledWorld world(io_);
-    world.records_folder = world.dir / "missing";
+    world.start();
+    world.wait_ready();
+    world.stop();
+    world.mode = "endless";
+    world.coordinator.reports.clear();
+    world.start();
+    world.wait_ready();
+    const auto expect_failure = [&](const std::function<void()>& act, const char* part) {
+      kj::Promise<Measurement> measuring = world.agent->measure("fake").promise();
+      act();
+      const Error error = rpc::error_of(world.failure(kj::mv(measuring)));
+      QCOMPARE(error.code, ErrorCode::kUnavailable);
+      QVERIFY2(has(error.message, part), error.message.c_str());
+    };
+    expect_failure([&] { world.sense([](Readings& now) { now.idle = Millis{0}; }); }, "owner");
+    world.wait_state(State::PAUSED);
+    world.wait_for_agent([](rpc::Snapshot::Reader snapshot) {
+      return snapshot.getDevices()[0].getWorkerPid() == 0;
+    });
+    world.sense([](Readings& now) { now.idle = Millis{600'000}; });
+    world.wait_ready();
+    expect_failure([&] { world.sense([](Readings& now) { now.cpu_temperature_c = 120; }); }, "120");
+    // And none begins.
+    expect_failure([] {}, "120");
+    world.wait_state(State::PAUSED);
+    world.sense([](Readings& now) { now.cpu_temperature_c = 40; });
+    world.wait_ready();
+    expect_failure([&] { world.sense([](Readings& now) { now.sleeping = true; }); }, "sleep");
+    world.wait_state(State::PAUSED);
+    world.sense([](Readings& now) { now.sleeping = false; });
+    world.wait_ready();
+    expect_failure(
+        [&] { QVERIFY(world.agent->set_mode(Resource::kCpu, Mode::kPaused, Millis{0}).ok()); },
+        "pause");
+    // An owner who is here anyway does not come back.
+    QVERIFY(world.agent->set_mode(Resource::kCpu, Mode::kByRules, Millis{0}).ok());
+    world.sense([](Readings& now) { now.idle = Millis{0}; });
+    kj::Promise<Measurement> measuring = world.agent->measure("fake").promise();
+    world.sense([](Readings& now) { now.idle = Millis{1'000}; });
+    world.wait_overall("rule.owner_active");
+    QVERIFY(!measuring.poll(io_.waitScope));
+    world.stop();
+    // The end of the client ends it.
+    const Error error = rpc::error_of(world.failure(kj::mv(measuring)));
+    QCOMPARE(error.code, ErrorCode::kUnavailable);
+  }
+
+  void a_device_that_nobody_measured_is_measured_once() {
+    RuledWorld world(io_, "once");
+    world.sensors.now.idle = Millis{0};
+    world.start();
+    world.wait_state(State::PAUSED);
+    const Measurement measured = world.agent->measure("fake").promise().wait(io_.waitScope);
+    QCOMPARE(measured.benchmark.decode_rows_per_second, 42.0);
+    world.stop();
+  }
+
+  void our_own_load_does_not_end_our_work() {
+    RuledWorld world(io_, "gpu");
+    world.start();
+    world.wait_ready();
+    world.stop();
+    world.mode = "endless_gpu";
+    world.coordinator.reports.clear();
+    GpuReading gpu;
+    gpu.uuid = "00ab";
+    gpu.load = 0;
+    world.sensors.now.gpus = {gpu};
+    world.start();
+    world.wait_ready();
+    {
+      kj::Promise<Measurement> measuring =
+          world.agent->measure("vulkan:00-ab").promise().eagerlyEvaluate(nullptr);
+      QVERIFY(!measuring.poll(io_.waitScope));
+      world.clock.advance(Millis{500});
+      world.sense([](Readings& now) { now.gpus->front().load = 1; });
+      world.agent->judge();
+      QCOMPARE(world.overall_code(), std::string("working.idle"));
+    }
+    // Others' does, once ours is over.
+    world.clock.advance(Millis{6'000});
+    world.agent->judge();
+    world.wait_overall("rule.gpu_load");
+    world.stop();
+  }
+
+  void only_a_full_disk_pauses_it_until_there_is_room() {
+    {
+      RuledWorld world(io_);
+      world.records_folder = world.dir / "missing";
+      world.start();
+      world.wait_ready();
+      QVERIFY(!world.records->problem().empty());
+      world.stop();
+    }
+    RuledWorld world(io_);
+    world.records_vfs = test::faulty_vfs();
+    test::fail_writes_after(0);
     world.start();
     world.wait_state(State::PAUSED);
     world.wait_overall("attention.disk_full");
-    std::filesystem::create_directory(world.records_folder);
+    test::fail_writes_after(-1);
     world.records->flush();
     world.agent->judge();
     world.wait_ready();

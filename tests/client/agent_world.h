@@ -81,8 +81,8 @@ struct World {
     QVERIFY(settings->override_with({"cache.bytes_max", cache_max.count}).ok());
     QVERIFY(settings->override_with({"cache.free_bytes_min", int64_t{0}}).ok());
     for (const SettingChange& change : chosen) QVERIFY(settings->override_with(change).ok());
-    records =
-        std::make_unique<Records>(records_folder.empty() ? dir.path() : records_folder, clock);
+    records = std::make_unique<Records>(records_folder.empty() ? dir.path() : records_folder, clock,
+                                        Records::Options{.vfs = records_vfs});
     state = std::make_unique<ClientState>(ClientState::load(dir / "client").value());
     cache = ModelCache::open(dir / "shards", {cache_max, Bytes{0}}, clock).value();
     AgentOptions options;
@@ -155,7 +155,7 @@ struct World {
     OpenRequest request = KJ_ASSERT_NONNULL(coordinator.host).openStageRequest();
     auto lease = request.initLease();
     lease.setLeaseId(1);
-    lease.setDeviceId("fake");
+    lease.setDeviceId(device);
     lease.setModel("m");
     lease.setSilenceMaxMs(silence_ms);
     auto spec = lease.initSpec();
@@ -204,6 +204,8 @@ struct World {
   Mode start_mode = Mode::kAlways;
   std::vector<SettingChange> chosen;
   std::filesystem::path records_folder;  // Empty: `dir`.
+  const char* records_vfs = nullptr;
+  const char* device = "fake";  // That stages are opened on.
 
   ShiftedClock clock;
   Random random{1};

@@ -10,6 +10,9 @@
 //   inexact    says that its results are not exact
 //   unlisted   ends with status 4 when it is asked for its devices
 //   stubborn   does not end when its pipe is closed
+//   endless    its benchmark never ends
+//   once       fails every benchmark but the first
+//   gpu, endless_gpu  the same as good and endless, as a GPU
 
 #include <kj/async-io.h>
 
@@ -26,6 +29,8 @@
 using namespace shoal;
 
 namespace {
+
+bool is_gpu(const std::string& mode) { return mode.ends_with("gpu"); }
 
 class FakeStage final : public rpc::Stage::Server {
   kj::Promise<void> step(StepContext context) override {
@@ -73,9 +78,9 @@ class FakeWorker final : public rpc::Worker::Server {
     if (mode_ == "mute") return kj::NEVER_DONE;
     auto results = context.getResults();
     auto device = results.initDevice();
-    device.setId("fake");
+    device.setId(is_gpu(mode_) ? "vulkan:00-ab" : "fake");
     device.setSelector("fake");
-    device.setPlane("cpu");
+    device.setPlane(is_gpu(mode_) ? "vulkan" : "cpu");
     device.setName("a fake");
     if (mode_ == "confused") {
       results.initPublicKey(5);
@@ -102,6 +107,8 @@ class FakeWorker final : public rpc::Worker::Server {
     return kj::READY_NOW;
   }
   kj::Promise<void> benchmark(BenchmarkContext context) override {
+    if (mode_.starts_with("endless")) return kj::NEVER_DONE;
+    if (mode_ == "once" && ++benchmarks_ > 1) rpc::throw_error({ErrorCode::kIo, "one is enough"});
     context.getResults().initReport().setDecodeRowsPerSecond(42);
     return kj::READY_NOW;
   }
@@ -114,6 +121,7 @@ class FakeWorker final : public rpc::Worker::Server {
   std::string mode_;
   BoxKeyPair keys_;
   bool described_ = false;
+  int benchmarks_ = 0;
 };
 
 }  // namespace
@@ -123,7 +131,9 @@ int main(int argc, char** argv) {
   const std::string mode = argc > 1 ? argv[1] : "good";
   if (std::string(argv[argc - 1]) == "--list") {
     if (mode == "unlisted") return 4;
-    std::cout << R"([{"id":"fake","selector":"fake","plane":"cpu","name":"a fake","driver":"",)"
+    std::cout << (is_gpu(mode) ? R"([{"id":"vulkan:00-ab","selector":"fake","plane":"vulkan",)"
+                               : R"([{"id":"fake","selector":"fake","plane":"cpu",)")
+              << R"("name":"a fake","driver":"",)"
                  R"("memory_bytes":0,"software":false}])";
     return 0;
   }
