@@ -376,12 +376,14 @@ class AgentRulesTest : public QObject {
     world.start();
     world.wait_ready();
     rpc::Stage::Client stage = world.open({shard});
+    auto released = kj::newPromiseAndFulfiller<void>();
+    world.sensors.released = kj::mv(released.fulfiller);
     world.sense([](Readings& now) { now.sleeping = true; });
     world.wait_state(State::PAUSED);
     world.wait_for_agent([](rpc::Snapshot::Reader snapshot) {
       return snapshot.getDevices()[0].getWorkerPid() == 0;
     });
-    while (world.sensors.sleeps_released == 0) world.agent->changed_after(0).wait(io_.waitScope);
+    released.promise.wait(io_.waitScope);
     QCOMPARE(world.sensors.sleeps_released, 1);
     QVERIFY(world.failure(RuledWorld::Stepping(world.step(stage))).getType() ==
             kj::Exception::Type::DISCONNECTED);

@@ -14,6 +14,7 @@ struct FakeSensors final : public SensorSource {
   SensorWishes wishes;
   std::vector<SensorStatus> statuses;
   int sleeps_released = 0;
+  kj::Own<kj::PromiseFulfiller<void>> released;  // Null, or told of the next one.
 
   void tell() {
     if (changed_) changed_();
@@ -29,7 +30,10 @@ struct FakeSensors final : public SensorSource {
     return status;
   }
   void configure(SensorWishes to) override { wishes = std::move(to); }
-  void release_sleep() override { ++sleeps_released; }
+  void release_sleep() override {
+    ++sleeps_released;
+    if (released.get() != nullptr) released->fulfill();
+  }
   void on_change(std::function<void()> changed) override { changed_ = std::move(changed); }
 
  private:
