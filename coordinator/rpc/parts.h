@@ -56,6 +56,7 @@ struct Parts {
         ledger(ledger_table, clock, *folder.receipt_key),
         shards(std::move(shard_store)),
         journal(sessions, clock),
+        ends(timer, sessions, ledger, journal),
         needs{timer,
               clock,
               pool,
@@ -63,6 +64,7 @@ struct Parts {
               ledger,
               shards,
               journal,
+              ends,
               folder.settings.session,
               folder.path / "spill"},
         started(clock.now_monotonic()) {}
@@ -79,6 +81,7 @@ struct Parts {
   Ledger ledger;
   ShardStore shards;
   Journal journal;
+  SessionEnds ends;
   Pool pool;
   SessionNeeds needs;
   std::set<Session*> live;  // Sessions register themselves.

@@ -148,20 +148,21 @@ void Session::set_state(const char* state, const std::string& reason) {
 
 void Session::finish(const char* state, const std::string& reason) {
   finished_ = true;
+  row_.state = state;
+  row_.reason = reason;
+  row_.tokens = tokens();
+  row_.relayed_bytes = shared_.relayed_bytes;
   row_.ended_at = needs_.clock.now_wall();
-  const Result<void> stored = needs_.table.transaction([&]() -> Result<void> {
-    for (const auto& stage : stages_) SHOAL_TRY(stage->release());
-    SHOAL_TRY(needs_.ledger.settle(row_.id, shared_.distrusted));
-    set_state(state, reason);
-    needs_.journal.note("session_ended",
-                        std::string(state) + (reason.empty() ? "" : ": " + reason) + ", " +
-                            std::to_string(summary_.ids.size()) + " tokens, " +
-                            std::to_string(row_.failovers) + " failovers",
-                        {}, row_.id);
-    return {};
-  });
-  if (!stored.ok())
-    log_error("session", "end_not_stored", {{"session", row_.id}, {"why", stored.error()}});
+  SessionEnd end;
+  end.row = row_;
+  end.distrusted = shared_.distrusted;
+  end.event = std::string(state) + (reason.empty() ? "" : ": " + reason) + ", " +
+              std::to_string(summary_.ids.size()) + " tokens, " + std::to_string(row_.failovers) +
+              " failovers";
+  for (const auto& stage : stages_) {
+    for (EndedLease& lease : stage->release()) end.leases.push_back(std::move(lease));
+  }
+  needs_.ends.store(std::move(end));
 }
 
 rpc::Task<SessionSummary> Session::run() {

@@ -74,11 +74,8 @@ StageRunner::StageRunner(SessionShared& shared, Owner& owner, size_t index, int6
   }
 }
 
-StageRunner::~StageRunner() noexcept(false) {
-  // The next start ends all leases that are left.
-  if (const Result<void> ended = release(); !ended.ok())
-    shared_.needs.journal.note("lease_not_ended", ended.error().message);
-}
+// The session stores its end, and gives the devices back, before it goes.
+StageRunner::~StageRunner() noexcept(false) = default;
 
 bool StageRunner::is_tail() const {
   return last_fragment_ + 1 == static_cast<int64_t>(shared_.model->shards.size());
@@ -207,7 +204,10 @@ std::optional<Pool::Offer> StageRunner::choose() {
     ReplacementCandidate candidate;
     candidate.device = offer.plan;
     candidate.in_session = owner_.in_use(offer.place, *this);
-    candidate.distrusted = shared_.distrusted.contains(offer.place.host);
+    const auto denied = shared_.denied_by.find(offer.place.host);
+    candidate.distrusted =
+        shared_.distrusted.contains(offer.place.host) ||
+        (denied != shared_.denied_by.end() && denied->second == offer.place.login);
     candidate.has_shards = needs.pool.was_given(offer.place, shards);
     const auto loss = shared_.losses.find({offer.place.host, offer.place.device});
     if (loss != shared_.losses.end()) {
@@ -296,7 +296,7 @@ rpc::Task<bool> StageRunner::open(Pool::Offer offer) {
   const uint64_t reads = host->reads;
 
   std::optional<LossCause> cause;
-  bool refused = false;
+  bool refused = false, denied = false;
   try {
     auto opening = request.send();
     rpc::Stage::Client stage = opening.getStage();
@@ -317,9 +317,10 @@ rpc::Task<bool> StageRunner::open(Pool::Offer offer) {
   } catch (const kj::Exception& exception) {
     cause = cause_of(exception);
     refused = exception.getType() == kj::Exception::Type::FAILED;
+    denied = refused && rpc::error_of(exception).code == ErrorCode::kDenied;
   }
   if (cause) {
-    lose(*cause, refused, /*distrust=*/false);
+    lose(*cause, refused, /*distrust=*/false, denied);
     co_return false;
   }
   const Result<int64_t> stored = needs.table.add_stage(shared_.id, row);
@@ -478,13 +479,15 @@ LeaseWork StageRunner::work_of(const Device& device) const {
           last_fragment_,      device.rows,       work_flops(costs(), device.rows)};
 }
 
-void StageRunner::lose(const LossCause& cause, bool refused, bool distrust) {
+void StageRunner::lose(const LossCause& cause, bool refused, bool distrust, bool denied) {
   SessionNeeds& needs = shared_.needs;
   const std::unique_ptr<Device> lost = std::move(device_);
   const std::pair device(lost->place.host, lost->place.device);
-  // An owner may have the device back at any time: that is nobody's failure.
-  const bool in_order = !distrust && (needs.pool.is_taken_back(lost->place) ||
+  // An owner may have the device back at any time, and may deny a class of work: that is nobody's
+  // failure, and says nothing of the input.
+  const bool in_order = !distrust && (denied || needs.pool.is_taken_back(lost->place) ||
                                       needs.pool.denies(lost->place.host, shared_.job_class));
+  if (denied) shared_.denied_by[lost->place.host] = lost->place.login;
   if (!in_order) {
     DeviceLoss& loss = shared_.losses[device];
     loss.count += 1;
@@ -497,18 +500,18 @@ void StageRunner::lose(const LossCause& cause, bool refused, bool distrust) {
   last_cause_ = cause;
 
   const bool was_open = lost->stage != nullptr;
-  const Millis now = needs.clock.now_wall();
-  const Result<void> stored = needs.table.transaction([&]() -> Result<void> {
-    if (lost->row_in_store != 0) {
-      SHOAL_TRY(needs.table.lose_stage(lost->row_in_store, now, cause.stored));
-    }
-    // A stage that answered nothing is worth nothing; a wrong answer is told in any case.
-    if (lost->rows > 0 || distrust) {
-      SHOAL_TRY(needs.ledger.lease_ended(work_of(*lost), judge({.wrong_answer = distrust})));
-    }
-    return needs.table.end_lease(lost->lease, now);
-  });
-  if (!stored.ok()) rpc::throw_error(stored.error());
+  // A stage that answered nothing is worth nothing; a wrong answer is told in any case.
+  EndedLease ended{work_of(*lost),
+                   judge({.wrong_answer = distrust}),
+                   lost->rows > 0 || distrust,
+                   lost->row_in_store,
+                   cause.stored,
+                   needs.clock.now_wall()};
+  const Result<void> stored = needs.ends.store(ended);
+  if (!stored.ok()) {
+    unstored_.push_back(std::move(ended));
+    rpc::throw_error(stored.error());
+  }
   const std::string text = "fragments " + std::to_string(first_fragment_) + "-" +
                            std::to_string(last_fragment_) + ": " + cause.stored;
   needs.journal.note_of_host(in_order   ? "stage_given_back"
@@ -524,16 +527,14 @@ void StageRunner::lose(const LossCause& cause, bool refused, bool distrust) {
   }
 }
 
-Result<void> StageRunner::release() {
-  if (device_ == nullptr) return {};
+std::vector<EndedLease> StageRunner::release() {
+  std::vector<EndedLease> ends = std::exchange(unstored_, {});
+  if (device_ == nullptr) return ends;
   const std::unique_ptr<Device> device = std::move(device_);
-  SessionNeeds& needs = shared_.needs;
-  if (device->rows > 0) {
-    const Judgement judgement = judge(
-        {.host_distrusted = shared_.distrusted.contains(device->place.host), .session_over = true});
-    SHOAL_TRY(needs.ledger.lease_ended(work_of(*device), judgement));
-  }
-  return needs.table.end_lease(device->lease, needs.clock.now_wall());
+  const bool distrusted = shared_.distrusted.contains(device->place.host);
+  ends.push_back({work_of(*device), judge({.host_distrusted = distrusted, .session_over = true}),
+                  device->rows > 0, 0, "", shared_.needs.clock.now_wall()});
+  return ends;
 }
 
 }  // namespace shoal

@@ -20,6 +20,7 @@
 #include "coordinator/session/live_model.h"
 #include "coordinator/session/options.h"
 #include "coordinator/session/pool.h"
+#include "coordinator/session/session_ends.h"
 #include "coordinator/session/session_types.h"
 #include "coordinator/store/session_table.h"
 #include "coordinator/store/shard_store.h"
@@ -36,6 +37,7 @@ struct SessionNeeds {
   Ledger& ledger;
   const ShardStore& shards;
   Journal& journal;
+  SessionEnds& ends;
   const SessionOptions& options;
   std::filesystem::path spill_folder;
   bool stopping = false;  // The coordinator ends: no new sessions.
@@ -62,6 +64,8 @@ struct SessionShared {
   int64_t relayed_bytes = 0;
   std::map<std::pair<HostId, std::string>, DeviceLoss> losses;
   std::set<HostId> distrusted;  // Hosts that gave a wrong answer.
+  // Hosts whose owner said no to this class of work when a stage was opened, by their login.
+  std::map<HostId, uint64_t> denied_by;
   // What is stored of the session's failure, where what its requester is told may not be.
   std::optional<std::string> failure_to_store;
 };
@@ -115,8 +119,8 @@ class StageRunner {
   // the stage has completed.
   rpc::Task<StepResult> step(int64_t first, int64_t rows, bool draw);
 
-  // Gives the device back at the session's end. Within a transaction, if there is one.
-  Result<void> release();
+  // Gives the device back at the session's end. What of its leases is to be stored.
+  std::vector<EndedLease> release();
 
   size_t index() const { return index_; }
   const std::optional<StageWho>& who() const { return who_; }  // Who ran it last.
@@ -151,7 +155,7 @@ class StageRunner {
   PlanDevice speed_of(const DevicePlace& place) const;
   LeaseWork work_of(const Device& device) const;
   LossCause cause_of(const kj::Exception& exception) const;
-  void lose(const LossCause& cause, bool refused, bool distrust);
+  void lose(const LossCause& cause, bool refused, bool distrust, bool denied = false);
   [[noreturn]] void fail(ErrorCode code, const std::string& text, const std::string& stored);
 
   SessionShared& shared_;
@@ -162,6 +166,7 @@ class StageRunner {
   std::optional<KeptInputs> kept_;      // Empty for the first stage.
   int64_t completed_ = 0;               // Positions whose output the session has.
   std::unique_ptr<Device> device_;      // Null when there is none.
+  std::vector<EndedLease> unstored_;    // Lost while the store took nothing.
   std::optional<StageWho> who_;
   std::set<std::pair<HostId, std::string>> refused_by_;  // Devices that refused the stage's input.
   LossCause last_cause_;

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "coordinator/session/kept_inputs.h"
+#include "tests/coordinator/faulty_vfs.h"
 #include "tests/coordinator/world.h"
 
 using namespace shoal;
@@ -56,6 +57,8 @@ class SessionTest : public QObject {
   void a_host_may_come_back();
   void without_a_replacement_it_fails_in_time_and_says_why();
   void an_input_that_all_refuse_fails_the_session();
+  void an_owners_no_fails_nobodys_session();
+  void a_store_that_fails_at_the_end_pays_later();
   void a_liar_is_left_alone();
   void two_sessions_share_the_devices();
   void dropping_the_call_frees_everything();
@@ -378,6 +381,51 @@ void SessionTest::an_input_that_all_refuse_fails_the_session() {
   for (auto& host : scene.world.hosts) host->fault = Fault::kNoOpen;
   const std::string none = scene.world.refusal_of({});
   QVERIFY2(none.find("no room on this device") != std::string::npos, none.c_str());
+}
+
+void SessionTest::an_owners_no_fails_nobodys_session() {
+  Scene scene(5);
+  const Generated reference = scene.world.generate({});
+  // As many as would put the blame on the input.
+  int denying = 0;
+  for (size_t stage = 0; stage < 2; ++stage) {
+    scene.host_of_stage(reference, stage).fault = Fault::kDeny;
+    ++denying;
+  }
+  const Generated run = scene.world.generate({});
+  QCOMPARE(denying, 2);
+  QCOMPARE(run.ids, reference.ids);
+  for (const std::string& host : run.hosts) {
+    QVERIFY(host != reference.hosts[0] && host != reference.hosts[1]);
+  }
+  const std::string events = scene.world.events_text();
+  QVERIFY(events.find("stage_given_back") != std::string::npos);
+  QVERIFY(events.find("stage_not_opened") == std::string::npos);
+}
+
+// Goal: a full disk at the end of a session costs no host what it earned.
+void SessionTest::a_store_that_fails_at_the_end_pays_later() {
+  Scene scene(3);
+  scene.world.stop();
+  scene.world.store_vfs = faulty_vfs();
+  fail_writes_after(-1);
+  scene.world.start();
+  for (auto& host : scene.world.hosts) host->connect();
+  const Generated run = scene.world.generate({.on_token = [](size_t count) {
+    if (count == 12) fail_writes_after(0);
+  }});
+  QCOMPARE(run.ids.size(), size_t{12});
+  for (auto& host : scene.world.hosts) QVERIFY(host->receipts().empty());
+  scene.world.pass_time(Millis{5'000});
+  for (auto& host : scene.world.hosts) QVERIFY(host->receipts().empty());
+  fail_writes_after(-1);
+  scene.world.pass_time(Millis{5'000});
+  for (auto& host : scene.world.hosts) {
+    const std::vector<Receipt> receipts = host->receipts();
+    QCOMPARE(receipts.size(), size_t{1});  // Once.
+    QCOMPARE(receipts[0].verdict, ReceiptVerdict::kConfirmed);
+    QVERIFY(receipts[0].rows > 0);
+  }
 }
 
 void SessionTest::a_liar_is_left_alone() {

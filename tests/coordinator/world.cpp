@@ -35,7 +35,7 @@ class FakeStageServer final : public rpc::Stage::Server {
 
   kj::Promise<void> step(StepContext context) override {
     const bool faulty = host_.fault != Fault::kNone && host_.fault != Fault::kNoOpen &&
-                        host_.steps++ == host_.fault_at_step;
+                        host_.fault != Fault::kDeny && host_.steps++ == host_.fault_at_step;
     if (faulty) {
       if (host_.fault == Fault::kDrop) {
         context.allowCancellation();
@@ -105,6 +105,8 @@ class FakeHostServer final : public rpc::Host::Server {
   kj::Promise<void> openStage(OpenStageContext context) override {
     const auto lease = context.getParams().getLease();
     const auto spec = lease.getSpec();
+    if (host_.fault == Fault::kDeny)
+      rpc::throw_error({ErrorCode::kDenied, "the owner of this host does not allow it"});
     if (host_.fault == Fault::kNoOpen)
       rpc::throw_error(
           {ErrorCode::kNoSpace, host_.refusal.empty() ? "no room on this device" : host_.refusal});
@@ -297,6 +299,10 @@ kj::TaskSet& World::tasks() { return *tasks_; }
 void World::start() {
   DataFolder data = open_data_folder(folder / "data", "").value();
   if (adjust_) adjust_(data.settings);
+  if (store_vfs != nullptr) {
+    data.store = nullptr;
+    data.store = Store::open(folder / "data", {.vfs = store_vfs}).value();
+  }
   auto opened = Coordinator::open(std::move(data), timer, clock, random);
   if (!opened.ok()) rpc::throw_error(opened.error());
   coordinator = std::move(opened).value();

@@ -34,6 +34,7 @@ enum class Fault {
   kToken,      // A token beyond the vocabulary.
   kRefuse,     // The step fails.
   kNoOpen,     // A stage is refused.
+  kDeny,       // A stage is refused because the owner does not want such work.
 };
 
 struct HostOptions {
@@ -153,6 +154,7 @@ class World {
   ManualClock clock;
   Random random{1};
   std::string pin, invite;
+  const char* store_vfs = nullptr;  // For the next start().
   std::unique_ptr<Coordinator> coordinator;
   std::vector<std::unique_ptr<FakeHost>> hosts;
   kj::TaskSet& tasks();
