@@ -16,6 +16,7 @@ constexpr Millis kModeLengthMax{366 * int64_t{86'400'000}};
 constexpr Millis kForgetDeviceAfter{14 * int64_t{86'400'000}};
 constexpr Millis kDay{86'400'000};
 constexpr kj::Duration kStopMax = 2 * kj::SECONDS;
+constexpr size_t kRefusedClassesMax = 64;  // Remembered, of one coordinator.
 
 // While a host only enrols it runs nothing.
 class NoHost final : public rpc::Host::Server {};
@@ -53,10 +54,9 @@ Agent::Agent(AgentParts parts, AgentOptions options)
       stop_promise_(nullptr),
       fetcher_(parts_.cache, parts_.loop.timer, parts_.clock),
       work_([this](const StageWork& work, const Message& why) {
-        parts_.records.note_work({work.lease, work.session, coordinator_name(work.coordinator),
-                                  work.device, work.job_class, work.first_fragment,
-                                  work.last_fragment, work.since, parts_.clock.now_wall(),
-                                  work.steps, work.rows, why});
+        parts_.records.note_work({work.lease, work.session, work.coordinator_name, work.device,
+                                  work.job_class, work.first_fragment, work.last_fragment,
+                                  work.since, parts_.clock.now_wall(), work.steps, work.rows, why});
       }) {
   auto stop = kj::newPromiseAndFulfiller<void>();
   stop_fulfiller_ = kj::mv(stop.fulfiller);
@@ -99,6 +99,9 @@ Agent::~Agent() noexcept(false) {
   judging_ = nullptr;
   sleep_ = nullptr;
   remember_last_work();
+  // Not while the list is walked by what their stages tell as they end.
+  std::vector<kj::Own<CoordinatorLink>> links = std::move(links_);
+  links_.clear();
 }
 
 void Agent::start_link(const rpc::AttachUrl& url) {
@@ -217,10 +220,14 @@ Result<void> Agent::change_settings(const std::vector<SettingChange>& changes) {
   for (const SettingChange& change : changes) {
     log_info("agent", "setting_changed", {{"key", change.key}});
   }
+  // Whoever chooses what becomes of new classes has chosen for those that were lost, too.
+  const bool chosen = std::ranges::any_of(
+      changes, [](const SettingChange& change) { return change.key == "consent.new_classes"; });
+  const Result<void> forgotten = chosen ? parts_.records.forget_lost_consents() : Result<void>();
   settings_act();
   judge();
   changed();
-  return {};
+  return forgotten;
 }
 
 // What must follow when settings are others than before.
@@ -268,7 +275,17 @@ Result<void> Agent::set_device_lent(const std::string& device_id, bool lent) {
 
 bool Agent::is_allowed(const std::string& pin, const JobClass& job_class) const {
   const std::optional<bool> judged = parts_.records.consent(pin, job_class);
-  return judged.value_or(parts_.settings.now().text("consent.new_classes") == "allow");
+  return judged.value_or(!parts_.records.consents_lost() &&
+                         parts_.settings.now().text("consent.new_classes") == "allow");
+}
+
+void Agent::note_refused(const std::string& pin, const JobClass& job_class) {
+  std::vector<JobClass>& refused = refused_classes_[pin];
+  if (std::ranges::find(refused, job_class) == refused.end()) {
+    if (refused.size() >= kRefusedClassesMax) refused.erase(refused.begin());
+    refused.push_back(job_class);
+  }
+  if (CoordinatorLink* const link = find_link(pin)) link->card_outdated();
 }
 
 void Agent::end_denied_work() {
@@ -441,13 +458,15 @@ void Agent::link_changed(CoordinatorLink&) {
 void Agent::standing_changed(CoordinatorLink&) { figures_changed(); }
 
 std::vector<JobClass> Agent::denied(const CoordinatorLink& link) {
-  std::vector<JobClass> denied = parts_.records.denied(link.url().pin);
-  for (const CoordinatorCard::Offer& offer : link.card().offers) {
-    if (is_allowed(link.url().pin, offer.job_class)) continue;
-    if (std::ranges::find(denied, offer.job_class) == denied.end()) {
-      denied.push_back(offer.job_class);
-    }
-  }
+  const std::string& pin = link.url().pin;
+  std::vector<JobClass> denied = parts_.records.denied(pin);
+  const auto consider = [&](const JobClass& job_class) {
+    if (is_allowed(pin, job_class)) return;
+    if (std::ranges::find(denied, job_class) == denied.end()) denied.push_back(job_class);
+  };
+  for (const CoordinatorCard::Offer& offer : link.card().offers) consider(offer.job_class);
+  const auto refused = refused_classes_.find(pin);
+  if (refused != refused_classes_.end()) std::ranges::for_each(refused->second, consider);
   return denied;
 }
 
@@ -469,7 +488,7 @@ std::optional<uint64_t> Agent::receipts_wanted(const CoordinatorLink& link) {
 
 Result<void> Agent::receipts_came(const CoordinatorLink& link,
                                   const std::vector<Receipt>& receipts) {
-  SHOAL_TRY(parts_.records.append_receipts(link.url().pin, receipts));
+  SHOAL_TRY(parts_.records.accept_receipts(link.url().pin, receipts));
   figures_changed();
   return {};
 }
@@ -483,12 +502,16 @@ rpc::Task<CoordinatorCard> Agent::preview(std::string text) {
   co_return card;
 }
 
-rpc::Task<uint32_t> Agent::attach(std::string text) {
+rpc::Task<uint32_t> Agent::attach(std::string text, std::vector<JobClass> denied) {
   const Result<rpc::AttachUrl> parsed = rpc::parse_attach_url(text);
   if (!parsed.ok()) rpc::throw_error(parsed.error());
   kj::Promise<Attachment> enrolling = enrol(parts_.loop, parsed.value(), parts_.identity);
   Attachment attachment = co_await kj::mv(enrolling);
   const Result<rpc::AttachUrl> url = rpc::parse_attach_url(attachment.url);
+  for (const JobClass& job_class : denied) {
+    rpc::require(parts_.records.set_consent(url.value().pin, job_class, false));
+  }
+  end_denied_work();
   if (const Result<void> saved = parts_.state.attach(std::move(attachment)); !saved.ok()) {
     rpc::throw_error(saved.error());
   }
@@ -496,7 +519,11 @@ rpc::Task<uint32_t> Agent::attach(std::string text) {
   judge_soon();
   changed();
   for (uint32_t i = 0; i < links_.size(); ++i) {
-    if (same_coordinator(links_[i]->url(), url.value())) co_return i;
+    if (!same_coordinator(links_[i]->url(), url.value())) continue;
+    // One that was there before may wait for an hour after a refusal.
+    links_[i]->look_now();
+    links_[i]->consent_changed();
+    co_return i;
   }
   SHOAL_UNREACHABLE();
 }
@@ -545,8 +572,18 @@ Result<rpc::Worker::Client> Agent::worker_of(const std::string& device_id) {
 
 Result<void> Agent::consents(const std::string& pin, const JobClass& job_class) {
   if (is_allowed(pin, job_class)) return {};
+  if (!parts_.records.consent(pin, job_class)) note_refused(pin, job_class);
   return Error{ErrorCode::kDenied, "the owner of this host does not allow \"" + job_class.kind +
                                        "\" on \"" + job_class.model + "\""};
+}
+
+Result<void> Agent::may_fetch() {
+  const bool allowed = verdicts_.of(Resource::kNetwork).verdict.allowed() &&
+                       std::ranges::any_of(devices_, [](const auto& device) {
+                         return device->lent && device->present && device->may_work;
+                       });
+  if (allowed) return {};
+  return Error{ErrorCode::kUnavailable, "the owner of this host lends nothing now"};
 }
 
 void Agent::work_changed() { changed(); }
@@ -590,6 +627,12 @@ void Agent::remember_last_work() {
 }
 
 // --- The end ---
+
+void Agent::remote_door_is(bool listens, std::string problem) {
+  remote_listens_ = listens;
+  remote_problem_ = std::move(problem);
+  changed();
+}
 
 void Agent::request_stop() { stop_fulfiller_->fulfill(); }
 

@@ -89,14 +89,15 @@ class Agent final : private LentDevice::Needs,
   rpc::Task<Measurement> measure(std::string device_id);
   rpc::Task<CoordinatorCard> preview(std::string url);
   // Contacts the coordinator, enrols, stays attached; which of the snapshot's connections it is.
-  rpc::Task<uint32_t> attach(std::string url);
+  // What is denied is stored before the coordinator hears of any device.
+  rpc::Task<uint32_t> attach(std::string url, std::vector<JobClass> denied);
   rpc::Task<int> detach(std::string url);
 
   // Names of people, machines and folders that a bug report must not hold.
   std::vector<std::string> private_words() const;
   // What the records need to check receipts against.
   std::map<std::string, HostStanding> standings() const;  // By pin.
-  std::string coordinator_name(const std::string& pin) const;
+  std::string coordinator_name(const std::string& pin) const override;
 
   // Looks at rules, sensors and devices now. By itself it does so each second, and soon after
   // anything changes.
@@ -104,7 +105,10 @@ class Agent final : private LentDevice::Needs,
 
   // Called after every change of a setting.
   void on_settings_changed(std::function<void()> act) { settings_changed_ = std::move(act); }
-  bool remote_listens = false;  // To be shown.
+  // How the door for other machines is, to be shown. A problem: why it is closed although the
+  // settings want it open.
+  void remote_door_is(bool listens, std::string problem);
+  bool remote_listens() const { return remote_listens_; }
 
   void request_stop();
   kj::Promise<void> stop_requested();
@@ -141,6 +145,7 @@ class Agent final : private LentDevice::Needs,
   // HostServer::Needs
   Result<rpc::Worker::Client> worker_of(const std::string& device_id) override;
   Result<void> consents(const std::string& pin, const JobClass& job_class) override;
+  Result<void> may_fetch() override;
   WorkList& work_list() override { return work_; }
   void work_changed() override;
   void step_began(const std::string& device_id) override;
@@ -172,6 +177,7 @@ class Agent final : private LentDevice::Needs,
   void settings_act();
   void choose_lent();
   void end_denied_work();
+  void note_refused(const std::string& pin, const JobClass& job_class);
   bool is_allowed(const std::string& pin, const JobClass& job_class) const;
   const GpuReading* gpu_of(const LentDevice& device) const;  // Null: no sensor knows it.
   std::optional<Millis> available_for(const LentDevice& device) const;
@@ -190,6 +196,8 @@ class Agent final : private LentDevice::Needs,
   AgentOptions options_;
   Millis started_at_;
   std::function<void()> settings_changed_;
+  bool remote_listens_ = false;
+  std::string remote_problem_;
 
   uint64_t revision_ = 1;
   bool figures_changed_ = false;
@@ -207,6 +215,8 @@ class Agent final : private LentDevice::Needs,
   std::string told_;  // What the coordinators last heard, as a text to compare.
   std::map<std::string, Millis> last_work_;  // Wall time, by pin.
   bool last_work_stored_ = true;
+  // Classes that a coordinator asked for and was denied though nobody judged them, by its pin.
+  std::map<std::string, std::vector<JobClass>> refused_classes_;
   int64_t bytes_down_ = 0, bytes_up_ = 0;  // Of steps, not told to the records yet.
 
   Millis judged_at_{0}, judged_wall_{0};  // The last tick's times, to find gaps.

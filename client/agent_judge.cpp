@@ -265,6 +265,7 @@ OverallInput Agent::overall_input() {
   }
   input.network = verdicts_.of(Resource::kNetwork).verdict;
   if (parts_.records.disk_is_full()) input.disk_problem = parts_.records.problem();
+  input.consents_lost = parts_.records.consents_lost();
   input.looking = finder_->looking();
   input.list_problem = finder_->problem();
   return input;

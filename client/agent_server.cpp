@@ -17,6 +17,9 @@ namespace {
 constexpr uint32_t kRowsMax = 5'000;  // Of any answer.
 constexpr Millis kDay{86'400'000};
 constexpr uint32_t kWhatIfDaysMax = 8;
+// What a guest may not change: which programs run here, where files go, who may come in.
+constexpr std::string_view kOwnersSettings[] = {"worker.program", "sensors.program",
+                                                "remote.listen", "cache.folder"};
 
 std::string id_of(capnp::Text::Reader text) {
   return rpc::text_of(text, limits::kNameBytesMax, "deviceId");
@@ -54,6 +57,11 @@ rpc::Task<std::vector<ReceiptReport>> check_receipts(Agent& agent) {
 
 }  // namespace
 
+void AgentServer::require_owner() const {
+  if (asker_ == Asker::kOwner) return;
+  rpc::throw_error({ErrorCode::kDenied, "that can be done on the computer itself only"});
+}
+
 kj::Promise<void> AgentServer::snapshot(SnapshotContext context) {
   context.allowCancellation();
   return agent_.changed_after(context.getParams().getAfterRevision())
@@ -73,20 +81,25 @@ kj::Promise<void> AgentServer::benchmark(BenchmarkContext context) {
 }
 
 kj::Promise<void> AgentServer::stop(StopContext) {
+  require_owner();
   agent_.request_stop();
   return kj::READY_NOW;
 }
 
 kj::Promise<void> AgentServer::attach(AttachContext context) {
   context.allowCancellation();
-  return agent_.attach(rpc::text_of(context.getParams().getUrl(), limits::kUrlBytesMax, "url"))
-      .promise()
-      .then([this, context](uint32_t index) mutable {
-        capnp::MallocMessageBuilder message;
-        auto snapshot = message.initRoot<rpc::Snapshot>();
-        agent_.write_snapshot(snapshot);
-        context.getResults().setConnection(snapshot.asReader().getConnections()[index]);
-      });
+  const auto params = context.getParams();
+  rpc::require_at_most(params.getDenied().size(), limits::kJobClassesMax, "denied");
+  std::vector<JobClass> denied;
+  for (const auto one : params.getDenied()) denied.push_back(read_job_class(one));
+  kj::Promise<uint32_t> attaching =
+      agent_.attach(rpc::text_of(params.getUrl(), limits::kUrlBytesMax, "url"), std::move(denied));
+  return attaching.then([this, context](uint32_t index) mutable {
+    capnp::MallocMessageBuilder message;
+    auto snapshot = message.initRoot<rpc::Snapshot>();
+    agent_.write_snapshot(snapshot);
+    context.getResults().setConnection(snapshot.asReader().getConnections()[index]);
+  });
 }
 
 kj::Promise<void> AgentServer::detach(DetachContext context) {
@@ -133,7 +146,13 @@ kj::Promise<void> AgentServer::settings(SettingsContext context) {
 }
 
 kj::Promise<void> AgentServer::changeSettings(ChangeSettingsContext context) {
-  rpc::require(agent_.change_settings(read_changes(context.getParams().getChanges())));
+  const std::vector<SettingChange> changes = read_changes(context.getParams().getChanges());
+  for (const SettingChange& change : changes) {
+    if (std::ranges::find(kOwnersSettings, change.key) != std::end(kOwnersSettings)) {
+      require_owner();
+    }
+  }
+  rpc::require(agent_.change_settings(changes));
   return kj::READY_NOW;
 }
 
@@ -233,6 +252,7 @@ kj::Promise<void> AgentServer::testSensor(TestSensorContext context) {
 }
 
 kj::Promise<void> AgentServer::pair(PairContext context) {
+  require_owner();
   const Pairer::Invitation invitation = rpc::require(pairer_.invite());
   context.getResults().setUrl(invitation.url);
   context.getResults().setExpiresMs(invitation.expires.count);
@@ -240,6 +260,7 @@ kj::Promise<void> AgentServer::pair(PairContext context) {
 }
 
 kj::Promise<void> AgentServer::pairings(PairingsContext context) {
+  require_owner();
   const std::vector<Pairing>& pairings = agent_.parts().state.memory().pairings;
   auto list = context.getResults().initPairings(size_of(pairings));
   for (uint32_t i = 0; i < list.size(); ++i) {
@@ -252,6 +273,7 @@ kj::Promise<void> AgentServer::pairings(PairingsContext context) {
 }
 
 kj::Promise<void> AgentServer::unpair(UnpairContext context) {
+  require_owner();
   rpc::require(pairer_.unpair(context.getParams().getId()));
   return kj::READY_NOW;
 }

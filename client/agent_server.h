@@ -22,10 +22,15 @@ class Pairer {
   virtual Result<void> unpair(uint64_t id) = 0;
 };
 
+// Who asks: the owner on this machine, or a user interface that he paired on another one. The
+// second does not choose what runs here, where files go, and who else comes in.
+enum class Asker { kOwner, kGuest };
+
 class AgentServer final : public rpc::Agent::Server {
  public:
   // Both outlive the server.
-  AgentServer(Agent& agent, Pairer& pairer) : agent_(agent), pairer_(pairer) {}
+  AgentServer(Agent& agent, Pairer& pairer, Asker asker = Asker::kOwner)
+      : agent_(agent), pairer_(pairer), asker_(asker) {}
 
   kj::Promise<void> snapshot(SnapshotContext context) override;
   kj::Promise<void> benchmark(BenchmarkContext context) override;
@@ -55,6 +60,9 @@ class AgentServer final : public rpc::Agent::Server {
  private:
   Agent& agent_;
   Pairer& pairer_;
+  const Asker asker_;
+
+  void require_owner() const;
 };
 
 }  // namespace shoal::client

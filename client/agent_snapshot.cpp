@@ -130,7 +130,7 @@ void Agent::write_snapshot(rpc::Snapshot::Builder snapshot) {
   snapshot.setPid(static_cast<uint32_t>(own_pid()));
   snapshot.setStartedAtMs(started_at_.count);
   snapshot.setStateFolder(options_.state_folder);
-  snapshot.setRemoteListens(remote_listens);
+  snapshot.setRemoteListens(remote_listens_);
   snapshot.setIdleSupported(parts_.sensors.idle_supported());
   snapshot.setLeaveByMs(parts_.state.memory().leave_by.value_or(Millis{0}).count);
   write_verdict(overall_.verdict, overall_.since, snapshot.initOverall());
@@ -203,7 +203,7 @@ void Agent::write_snapshot(rpc::Snapshot::Builder snapshot) {
     const StageWork& stage = *open[i];
     work[i].setLeaseId(stage.lease);
     work[i].setSessionId(stage.session);
-    work[i].setCoordinator(coordinator_name(stage.coordinator));
+    work[i].setCoordinator(stage.coordinator_name);
     work[i].setDeviceId(stage.device);
     write_job_class(stage.job_class, work[i].initJobClass());
     work[i].setFirstFragment(stage.first_fragment);
@@ -213,6 +213,11 @@ void Agent::write_snapshot(rpc::Snapshot::Builder snapshot) {
     work[i].setSteps(stage.steps);
     work[i].setRows(stage.rows);
   }
+
+  std::vector<Message> notices = parts_.records.notices();
+  if (!remote_problem_.empty()) notices.push_back({"remote.not_open", {remote_problem_}});
+  auto told = snapshot.initNotices(static_cast<uint32_t>(notices.size()));
+  for (uint32_t i = 0; i < told.size(); ++i) write_message(notices[i], told[i]);
 
   write_totals(parts_.records.today(), snapshot.initToday());
   write_totals(parts_.records.ever(), snapshot.initEver());

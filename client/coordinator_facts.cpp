@@ -13,6 +13,10 @@ std::string text_within(capnp::Text::Reader text, size_t bytes_max, bool keep_li
   return printable(cut_utf8(std::string_view(text.cStr(), text.size()), bytes_max), keep_lines);
 }
 
+// All texts of a card that is kept: a snapshot carries it with every change.
+constexpr size_t kCardBytesMax = size_t{256} << 10;
+constexpr size_t kOfferBytes = 64;  // Beside its texts.
+
 double credit_within(double value) { return std::isfinite(value) ? std::max(value, 0.0) : 0.0; }
 
 // Throws for a class with a field over its limit, as the rest of the list is then not believed.
@@ -29,11 +33,16 @@ CoordinatorCard read_card(rpc::CoordinatorCard::Reader from) {
   CoordinatorCard card;
   card.name = text_within(from.getName(), limits::kNameBytesMax);
   card.description = text_within(from.getOperator(), limits::kCardTextBytesMax, true);
+  size_t bytes = card.name.size() + card.description.size();
   for (const auto in : from.getOffers()) {
     if (card.offers.size() == limits::kJobClassesMax) break;
-    card.offers.push_back({class_of(in.getJobClass()),
-                           text_within(in.getPurpose(), limits::kCardTextBytesMax, true),
-                           in.getSealedBytes(), credit_within(in.getCreditPerRow())});
+    CoordinatorCard::Offer offer{class_of(in.getJobClass()),
+                                 text_within(in.getPurpose(), limits::kCardTextBytesMax, true),
+                                 in.getSealedBytes(), credit_within(in.getCreditPerRow())};
+    bytes += kOfferBytes + offer.job_class.kind.size() + offer.job_class.model.size() +
+             offer.purpose.size();
+    if (bytes > kCardBytesMax) break;
+    card.offers.push_back(std::move(offer));
   }
   return card;
 }

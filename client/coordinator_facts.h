@@ -37,7 +37,8 @@ struct HostStanding {
   std::vector<Device> devices;
 };
 
-// Both cut what is too long and make it printable; numbers that are none become 0.
+// Both cut what is too long and make it printable; numbers that are none become 0. Of a card whose
+// texts are over 256 KiB together, the offers from there on are left out.
 CoordinatorCard read_card(rpc::CoordinatorCard::Reader from);
 HostStanding read_standing(rpc::HostStanding::Reader from);
 

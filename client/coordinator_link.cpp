@@ -19,6 +19,8 @@ constexpr uint32_t kPingMsMin = 100, kPingMsMax = 60'000;
 // As many as the records take at once.
 constexpr uint32_t kReceiptsPerCall = 32;
 static_assert(kReceiptsPerCall <= limits::kReceiptsPerCallMax);
+// After a ping: a coordinator that never comes to an end fills no disk at a stroke.
+constexpr int kReceiptCallsPerPing = 8;
 
 void pass_if_unknown(kj::Exception&& exception) {
   if (exception.getType() != kj::Exception::Type::UNIMPLEMENTED) {
@@ -110,6 +112,7 @@ CoordinatorLink::CoordinatorLink(kj::Network& network, kj::Timer& timer, const C
       waits_(waits),
       back_off_(waits.first, waits.most, random),
       refused_back_off_(waits.refused_first, waits.refused_most, random),
+      receipts_back_off_(waits.refused_first, waits.refused_most, random),
       life_(keep_connected().promise().eagerlyEvaluate([](kj::Exception&& exception) {
         log_error("link", "gave_up", {{"cause", exception.getDescription().cStr()}});
       })) {}
@@ -129,6 +132,7 @@ void CoordinatorLink::drop_connection() {
   slot_ = nullptr;
   report_wanted_.drop();
   tend_wanted_.drop();
+  introduced_ = nullptr;
   probe_ = nullptr;
   reporting_ = false;
   logged_in_ = nullptr;
@@ -143,6 +147,11 @@ void CoordinatorLink::devices_changed() {
 
 void CoordinatorLink::consent_changed() {
   consent_due_ = true;
+  tend_wanted_.give();
+}
+
+void CoordinatorLink::card_outdated() {
+  card_due_ = consent_due_ = true;
   tend_wanted_.give();
 }
 
@@ -214,8 +223,11 @@ rpc::Task<void> CoordinatorLink::be_connected() {
             {"host_id", host_id_},
             {"trusted", trusted_}});
   connected_since_ = clock_.now_wall();
-  report_due_ = consent_due_ = true;
+  report_due_ = consent_due_ = card_due_ = true;
   set_state(State::kConnected, "");
+  auto introduced = kj::newPromiseAndFulfiller<void>();
+  introduced_ = kj::mv(introduced.fulfiller);
+  introduction_ = kj::mv(introduced.promise);
   auto broken = kj::newPromiseAndFulfiller<void>();
   broken_ = kj::mv(broken.fulfiller);
   kj::Promise<void> over = logged_in.connection->closed()
@@ -227,6 +239,9 @@ rpc::Task<void> CoordinatorLink::be_connected() {
 }
 
 rpc::Task<void> CoordinatorLink::report_changes() {
+  // A coordinator that knows of no device gives none work that the owner denies.
+  kj::Promise<void> introduced = kj::mv(introduction_);
+  co_await kj::mv(introduced);
   while (true) {
     if (!report_due_) {
       for (auto& fulfiller : std::exchange(report_waiting_, {})) fulfiller->fulfill();
@@ -254,8 +269,10 @@ rpc::Task<void> CoordinatorLink::show_life() {
       if (answer.hasStanding()) {
         standing_ = read_standing(answer.getStanding());
         needs_.standing_changed(*this);
-        receipts_due_ = true;
-        tend_wanted_.give();
+        if (clock_.now_monotonic() >= receipts_not_before_) {
+          receipts_due_ = true;
+          tend_wanted_.give();
+        }
       }
     }
     co_await timer_.afterDelay(interval_ms * kj::MILLISECONDS);
@@ -264,9 +281,13 @@ rpc::Task<void> CoordinatorLink::show_life() {
 
 // What an older coordinator does not know is done without.
 rpc::Task<void> CoordinatorLink::tend() {
-  kj::Promise<void> described = describe();
-  co_await kj::mv(described);
   while (true) {
+    if (card_due_) {
+      card_due_ = false;
+      kj::Promise<void> described = describe();
+      co_await kj::mv(described);
+      continue;
+    }
     if (consent_due_) {
       consent_due_ = false;
       auto request = KJ_ASSERT_NONNULL(logged_in_).session.setConsentRequest();
@@ -279,6 +300,7 @@ rpc::Task<void> CoordinatorLink::tend() {
       co_await timer_.timeoutAfter(waits_.answer_max, kj::mv(told));
       continue;
     }
+    introduced_->fulfill();
     if (receipts_due_) {
       receipts_due_ = false;
       kj::Promise<void> brought = bring_receipts();
@@ -313,7 +335,9 @@ rpc::Task<void> CoordinatorLink::describe() {
 rpc::Task<void> CoordinatorLink::bring_receipts() {
   try {
     std::optional<uint64_t> before;
-    while (const std::optional<uint64_t> after = needs_.receipts_wanted(*this)) {
+    for (int calls = 0; calls < kReceiptCallsPerPing; ++calls) {
+      const std::optional<uint64_t> after = needs_.receipts_wanted(*this);
+      if (!after) co_return;
       if (after == before) co_return;  // What came was of no use.
       before = after;
       auto request = KJ_ASSERT_NONNULL(logged_in_).session.readReceiptsRequest();
@@ -329,10 +353,14 @@ rpc::Task<void> CoordinatorLink::bring_receipts() {
       if (receipts.empty()) co_return;
       const Result<void> stored = needs_.receipts_came(*this, receipts);
       if (!stored.ok()) {
-        log_warning("link", "receipts_not_stored",
-                    {{"coordinator", where(url_)}, {"cause", stored.error()}});
+        const Millis wait = receipts_back_off_.next();
+        receipts_not_before_ = clock_.now_monotonic() + wait;
+        log_warning(
+            "link", "receipts_not_stored",
+            {{"coordinator", where(url_)}, {"cause", stored.error()}, {"retry_in_ms", wait}});
         co_return;
       }
+      receipts_back_off_.reset();
     }
   } catch (const kj::Exception& exception) {
     if (exception.getType() != kj::Exception::Type::UNIMPLEMENTED) throw;

@@ -98,7 +98,7 @@ class CoordinatorLink {
                                            const SigningPublicKey& key) = 0;
     // After which number receipts are wanted; none: there is nothing to bring.
     virtual std::optional<uint64_t> receipts_wanted(const CoordinatorLink& link) = 0;
-    // An error ends the bringing until the standing changes.
+    // An error ends the bringing for a while that grows.
     virtual Result<void> receipts_came(const CoordinatorLink& link,
                                        const std::vector<Receipt>& receipts) = 0;
   };
@@ -134,6 +134,8 @@ class CoordinatorLink {
 
   void devices_changed();  // Reports them again, soon.
   void consent_changed();  // Tells it again, soon.
+  // It speaks of work that is not on the card: reads that again, then tells what is denied.
+  void card_outdated();
   // After a sleep: dials at once when it waits, and asks for a sign of life when it is connected.
   void look_now();
   // Resolves when the coordinator has heard the newest report, or cannot.
@@ -161,6 +163,8 @@ class CoordinatorLink {
   Waits waits_;
   BackOff back_off_;
   BackOff refused_back_off_;
+  BackOff receipts_back_off_;
+  Millis receipts_not_before_{0};  // Monotonic.
   State state_ = State::kConnecting;
   std::string reason_;
   Millis retry_at_{0};
@@ -172,10 +176,12 @@ class CoordinatorLink {
   CoordinatorCard card_;
   bool knows_card_ = false;
   bool refused_ = false;  // By us: see receipt_key_shown().
-  bool report_due_ = false, consent_due_ = false, receipts_due_ = false;
+  bool report_due_ = false, consent_due_ = false, card_due_ = false, receipts_due_ = false;
   bool reporting_ = false;
   Signal report_wanted_, tend_wanted_, look_wanted_;
-  kj::Own<kj::PromiseFulfiller<void>> broken_;  // Ends the connection that is.
+  kj::Own<kj::PromiseFulfiller<void>> broken_;      // Ends the connection that is.
+  kj::Own<kj::PromiseFulfiller<void>> introduced_;  // The owner's no has been told.
+  kj::Promise<void> introduction_ = nullptr;        // When it has.
   kj::Promise<void> probe_ = nullptr;
   std::vector<kj::Own<kj::PromiseFulfiller<void>>> report_waiting_;
   kj::Own<SessionSlot> slot_;

@@ -236,6 +236,7 @@ kj::Own<WorkList::Entry> HostServer::enter(rpc::StageLease::Reader lease) {
   work.lease = lease.getLeaseId();
   work.session = lease.getSessionId();
   work.coordinator = pin_;
+  work.coordinator_name = needs_.coordinator_name(pin_);
   work.device = rpc::text_of(lease.getDeviceId(), limits::kNameBytesMax, "lease.deviceId");
   rpc::require_at_most(lease.getModel().size(), limits::kNameBytesMax, "lease.model");
   work.job_class = read_job_class(lease.getJobClass());
@@ -307,6 +308,7 @@ kj::Promise<void> HostServer::openStage(OpenStageContext context) {
 
 kj::Promise<void> HostServer::fetchShards(FetchShardsContext context) {
   context.allowCancellation();
+  rpc::require(needs_.may_fetch());
   return fetch_all(read_shards(context.getParams().getShards(), pin_));
 }
 

@@ -38,6 +38,9 @@ class HostServer final : public rpc::Host::Server {
     virtual Result<rpc::Worker::Client> worker_of(const std::string& device_id) = 0;
     // Whether the owner lets this coordinator's work of that class in.
     virtual Result<void> consents(const std::string& pin, const JobClass& job_class) = 0;
+    // Whether a standby may fetch: a device is lent and allowed, and so is the network.
+    virtual Result<void> may_fetch() = 0;
+    virtual std::string coordinator_name(const std::string& pin) const = 0;  // As people know it.
     virtual WorkList& work_list() = 0;
     virtual void work_changed() = 0;  // A stage came, went, or is in another state.
     // From the moment when the worker is asked to that when it answered, or need not any more.

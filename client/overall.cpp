@@ -24,6 +24,10 @@ std::optional<Verdict> attention(const OverallInput& input) {
     return verdict(Activity::kAttention,
                    message("attention.disk_full", {english(*input.disk_problem)}));
   }
+  if (input.consents_lost) {
+    return verdict(Activity::kAttention, *input.consents_lost,
+                   message("records.consents_lost.remedy"));
+  }
   for (const OverallInput::Link& link : input.links) {
     if (link.state != State::kRefused) continue;
     return verdict(Activity::kAttention, message("attention.refused", {link.name, link.reason}));

@@ -30,6 +30,7 @@ struct OverallInput {
   std::string list_problem;  // Why not; empty: nothing is wrong.
   Verdict network;
   std::optional<Message> disk_problem;
+  std::optional<Message> consents_lost;  // So what the owner did not judge since is denied.
 };
 
 // The first that applies: attention, paused, offline, waiting, working.

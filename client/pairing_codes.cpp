@@ -29,7 +29,6 @@ std::string PairingCodes::open(Millis now) {
   std::string token = make_token();
   digest_ = token_digest(token);
   expires_ = now + kOpenFor;
-  tries_ = 0;
   return token;
 }
 
@@ -39,12 +38,9 @@ bool PairingCodes::use(const std::string& token, Millis now) {
     close();
     return false;
   }
-  if (same(token_digest(token), digest_)) {
-    close();
-    return true;
-  }
-  if (++tries_ >= kTriesMax) close();
-  return false;
+  if (!same(token_digest(token), digest_)) return false;
+  close();
+  return true;
 }
 
 const Pairing* find_pairing(const std::vector<Pairing>& pairings, const std::string& token) {

@@ -19,21 +19,19 @@ std::string token_digest(const std::string& token);
 class PairingCodes {
  public:
   static constexpr Millis kOpenFor{10 * 60'000};
-  static constexpr int kTriesMax = 5;
 
   // A token that pairs one user interface until `kOpenFor` from now; an earlier one ends.
   std::string open(Millis now);
-  Millis expires() const { return expires_; }
   // Forgets the open token.
   void close() { digest_.clear(); }
 
-  // Whether `token` is the open one, which is used up by that. A wrong one counts as a try.
+  // Whether `token` is the open one, which is used up by that. Wrong ones are for others to count:
+  // if they ended it, any stranger could.
   bool use(const std::string& token, Millis now);
 
  private:
   std::string digest_;  // Empty: nothing is open.
   Millis expires_{0};   // Monotonic.
-  int tries_ = 0;
 };
 
 // The one whose token this is; null when there is none. Looks at all of them, in the same time.

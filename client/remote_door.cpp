@@ -14,6 +14,7 @@ namespace {
 
 constexpr size_t kPairingsMax = 32;
 constexpr size_t kTokenBytesMax = 128;
+constexpr int kTriesMax = 5;  // Of one connection.
 
 rpc::ListenLimits door_limits() {
   rpc::ListenLimits limits;
@@ -62,7 +63,13 @@ class RemoteDoor::Door final : public rpc::RemoteAgent::Server {
     const std::string token = rpc::text_of(params.getToken(), kTokenBytesMax, "token");
     const std::string name =
         printable(rpc::text_of(params.getName(), limits::kNameBytesMax, "name"));
-    const Admitted admitted = rpc::require(door_.admit(token, name));
+    // A stranger's guesses cost him his connection, and the owner's invitation nothing.
+    if (refused_ >= kTriesMax) {
+      rpc::throw_error({ErrorCode::kDenied, "too many wrong tokens: connect anew"});
+    }
+    const Result<Admitted> found = door_.admit(token, name);
+    if (!found.ok()) ++refused_;
+    const Admitted admitted = rpc::require(found);
     peer_.limit->bytes = limits::kMessageBytesMax;
     auto results = context.getResults();
     results.setAgent(door_.agent_for(admitted.id));
@@ -73,12 +80,19 @@ class RemoteDoor::Door final : public rpc::RemoteAgent::Server {
  private:
   RemoteDoor& door_;
   rpc::Peer peer_;
+  int refused_ = 0;
 };
 
 RemoteDoor::RemoteDoor(Agent& agent, std::filesystem::path certificate_file)
     : agent_(agent), certificate_file_(std::move(certificate_file)) {
-  agent_.on_settings_changed([this] { settings_changed(); });
-  settings_changed();
+  agent_.on_settings_changed([this] {
+    // Not within the call that changed them: that may have come through the door itself.
+    acting_ =
+        kj::evalLater([this] { act_on_settings(); }).eagerlyEvaluate([](kj::Exception&& exception) {
+          log_error("remote", "gave_up", {{"cause", exception.getDescription().cStr()}});
+        });
+  });
+  act_on_settings();
 }
 
 RemoteDoor::~RemoteDoor() noexcept(false) {
@@ -107,7 +121,9 @@ Result<rpc::Certificate> RemoteDoor::certificate() {
   return made;
 }
 
-void RemoteDoor::settings_changed() {
+void RemoteDoor::show() { agent_.remote_door_is(listener_.get() != nullptr, problem_); }
+
+void RemoteDoor::act_on_settings() {
   const std::string& wanted = agent_.parts().settings.now().text("remote.listen");
   if (wanted == address_ && (wanted.empty() || listener_.get() != nullptr)) return;
   address_ = wanted;
@@ -115,11 +131,12 @@ void RemoteDoor::settings_changed() {
   codes_.close();
   opening_ = nullptr;
   listener_ = nullptr;
-  agent_.remote_listens = false;
+  show();
   if (wanted.empty()) return;
   opening_ = open(wanted).promise().eagerlyEvaluate([this](kj::Exception&& exception) {
     problem_ = rpc::error_of(exception).message;
     log_error("remote", "not_open", {{"cause", problem_}});
+    show();
   });
 }
 
@@ -137,7 +154,7 @@ rpc::Task<void> RemoteDoor::open(std::string text) {
   pin_ = rpc::pin_of(certificate.der);
   const bool everywhere = address.host == "0.0.0.0" || address.host == "::" || address.host == "*";
   host_ = everywhere ? host_name() : address.host;
-  agent_.remote_listens = true;
+  show();
   log_info("remote", "open", {{"port", int{listener_->port()}}});
 }
 
@@ -193,7 +210,7 @@ Result<RemoteDoor::Admitted> RemoteDoor::admit(const std::string& token, const s
 rpc::Agent::Client RemoteDoor::agent_for(uint64_t id) {
   kj::Own<Guest>& guest = guests_[id];
   if (guest.get() == nullptr) guest = kj::refcounted<Guest>();
-  rpc::Agent::Client agent = kj::heap<AgentServer>(agent_, *this);
+  rpc::Agent::Client agent = kj::heap<AgentServer>(agent_, *this, Asker::kGuest);
   return capnp::membrane(kj::mv(agent), kj::addRef(*guest)).castAs<rpc::Agent>();
 }
 

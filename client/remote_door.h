@@ -24,9 +24,6 @@ class RemoteDoor final : public Pairer {
   ~RemoteDoor() noexcept(false);
   KJ_DISALLOW_COPY(RemoteDoor);
 
-  // Opens, moves or closes the door as the settings say now.
-  void settings_changed();
-
   uint16_t port() const;  // 0 while it is closed.
   // Why it is closed although the settings want it open; empty: it is as they want.
   const std::string& problem() const { return problem_; }
@@ -38,6 +35,9 @@ class RemoteDoor final : public Pairer {
   class Guest;
   class Door;
 
+  // Opens, moves or closes the door as the settings say now.
+  void act_on_settings();
+  void show();
   rpc::Task<void> open(std::string address);
   Result<rpc::Certificate> certificate();
   // What somebody with this token gets; kDenied when it is nobody's.
@@ -58,6 +58,7 @@ class RemoteDoor final : public Pairer {
   std::map<uint64_t, kj::Own<Guest>> guests_;  // By their pairing.
   kj::Own<rpc::Listener> listener_;            // Null while it is closed.
   kj::Promise<void> opening_ = nullptr;
+  kj::Promise<void> acting_ = nullptr;
 };
 
 }  // namespace shoal::client

@@ -20,7 +20,8 @@ struct StageWork {
   enum class State { kFetching, kLoading, kReady, kWorking };
 
   uint64_t lease = 0, session = 0;
-  std::string coordinator;  // Its pin.
+  std::string coordinator;       // Its pin.
+  std::string coordinator_name;  // As people know it; it stays when the coordinator is left.
   std::string device;
   JobClass job_class;
   uint32_t first_fragment = 0, last_fragment = 0;
@@ -40,8 +41,6 @@ class WorkList {
     KJ_DISALLOW_COPY(Entry);
 
     StageWork& work() { return work_; }
-    // Why it must end; empty: it need not.
-    const Message& ending() const { return why_; }
     // Why it ended by itself, for the history.
     void ended(Message why);
     // Rejects as disconnected when it must end.

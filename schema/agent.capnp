@@ -19,8 +19,9 @@ interface Agent {
   stop @2 () -> ();
   # Ends the client in order: stages are given back, workers stop.
 
-  attach @3 (url :Text) -> (connection :Snapshot.Connection);
+  attach @3 (url :Text, denied :List(Common.JobClass)) -> (connection :Snapshot.Connection);
   # Contacts the coordinator, enrols with the URL's invite, and stays attached. Fails with the reason.
+  # What is denied is stored, and told to the coordinator, before it hears of any device.
 
   detach @4 (url :Text) -> (count :UInt32);
   # Leaves the coordinator at this URL, with or without its pin; all of them when it is empty.
@@ -29,7 +30,8 @@ interface Agent {
   # What the coordinator would ask, before joining it: uses no invite and changes nothing.
 
   setMode @6 (resource :Resource, mode :Mode, forMs :UInt64) -> ();
-  # Durable. After `forMs` the resource goes by rules again; 0: until changed.
+  # Durable. After `forMs` the resource is in the mode that the client starts with again (by rules,
+  # unless it was started with another one); 0: until changed.
 
   setLeaveBy @7 (atMs :Int64) -> ();
   # From now on only work that ends before this wall time is taken, and then none; 0: no such time.
@@ -134,11 +136,13 @@ struct Snapshot {
   stateFolder @18 :Text;
   remoteListens @19 :Bool;
   idleSupported @20 :Bool;      # False: no source tells whether the owner is here.
+  notices @21 :List(Common.Message);
+  # What the owner should know though work goes on: a file that was damaged, a door that is closed.
 
   struct ResourceState {
     resource @0 :Resource;
     mode @1 :Mode;
-    modeEndsMs @2 :Int64;       # Wall time at which it goes by rules again; 0: not by itself.
+    modeEndsMs @2 :Int64;       # Wall time at which the mode ends, as of setMode; 0: not by itself.
     verdict @3 :Verdict;
   }
 

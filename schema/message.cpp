@@ -93,9 +93,13 @@ constexpr MessageSpec kTable[] = {
                        "Every receipt of {0} is genuine. What credit it states is not known while "
                        "it cannot be reached.")},
     {"records.consents_lost",
-     QT_TRANSLATE_NOOP("messages", "Your decisions about kinds of work could not be read: {0}")},
+     QT_TRANSLATE_NOOP("messages",
+                       "Your decisions about kinds of work could not be read, so every kind is "
+                       "refused until you allow it again: {0}")},
     {"records.consents_lost.remedy",
-     QT_TRANSLATE_NOOP("messages", "Please look through them under Coordinators.")},
+     QT_TRANSLATE_NOOP("messages",
+                       "Look through them under Coordinators, then choose anew what becomes of new "
+                       "kinds (the setting consent.new_classes).")},
     {"records.damaged",
      QT_TRANSLATE_NOOP(
          "messages",
@@ -111,6 +115,8 @@ constexpr MessageSpec kTable[] = {
                        "Shoal's records were written by a newer version of Shoal, so nothing is "
                        "added to them.")},
     {"records.newer.remedy", QT_TRANSLATE_NOOP("messages", "Install the newer version again.")},
+    {"remote.not_open",
+     QT_TRANSLATE_NOOP("messages", "Other computers cannot connect to this one: {0}")},
     {"rule.battery_charge_unknown",
      QT_TRANSLATE_NOOP("messages",
                        "This computer runs on battery, and nothing tells how full it is.")},

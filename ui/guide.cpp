@@ -344,33 +344,26 @@ void Guide::show_card(rpc::CoordinatorCard::Reader card) {
 void Guide::attach() {
   show_busy(true, tr("Joining…"));
   link_.call<&Agent::attachRequest>(
-      this, [&](auto params) { params.setUrl(url_.text().trimmed().toStdString()); },
+      this,
+      [&](auto params) {
+        params.setUrl(url_.text().trimmed().toStdString());
+        std::vector<const Offer*> unwanted;
+        for (const Offer& offer : offers_) {
+          if (!offer.box->isChecked()) unwanted.push_back(&offer);
+        }
+        auto denied = params.initDenied(static_cast<uint32_t>(unwanted.size()));
+        for (uint32_t i = 0; i < denied.size(); ++i) {
+          denied[i].setKind(unwanted[i]->kind);
+          denied[i].setModel(unwanted[i]->model);
+          denied[i].setPrivacy(unwanted[i]->privacy);
+        }
+      },
       [this](AnswerOf<&Agent::attachRequest> answer) {
         show_busy(false);
         if (!answer.ok()) return problem_.show_error(answer.error());
-        deny_unwanted(text_of(answer.value()->reader().getConnection().getUrl()));
         go(Step::kMeasure);
       },
       kAttachMax);
-}
-
-void Guide::deny_unwanted(const QString& url) {
-  for (const Offer& offer : offers_) {
-    if (offer.box->isChecked()) continue;
-    link_.call<&Agent::setConsentRequest>(
-        this,
-        [&](auto params) {
-          params.setUrl(url.toStdString());
-          auto job = params.initJobClass();
-          job.setKind(offer.kind);
-          job.setModel(offer.model);
-          job.setPrivacy(offer.privacy);
-          params.setAllowed(false);
-        },
-        [this](AnswerOf<&Agent::setConsentRequest> answer) {
-          if (!answer.ok()) problem_.show_error(answer.error());
-        });
-  }
 }
 
 void Guide::measure_next() {
@@ -387,7 +380,10 @@ void Guide::measure_next() {
   next_.setEnabled(false);
   const std::string id = to_measure_[measured_];
   QString name = QString::fromStdString(id);
-  for (const auto device : link_.snapshot()->reader().getDevices()) {
+  // None while the client is away.
+  const auto snapshot = link_.snapshot();
+  for (uint32_t i = 0; snapshot != nullptr && i < snapshot->reader().getDevices().size(); ++i) {
+    const auto device = snapshot->reader().getDevices()[i];
     if (device.getReport().getInfo().getId() == id.c_str()) {
       name = text_of(device.getReport().getInfo().getName());
     }

@@ -53,7 +53,6 @@ class Guide : public QWidget {
   void preview();
   void show_card(rpc::CoordinatorCard::Reader card);
   void attach();
-  void deny_unwanted(const QString& url);
   void measure_next();
   void show_devices();
   void finish();

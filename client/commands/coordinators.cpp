@@ -18,9 +18,43 @@ struct Attached {
   bool running = false;
 };
 
-Result<void> attach_by_agent(AgentSession& session, const std::string& text, Attached& attached) {
+// What of the card's offers is of these models. An error: one is of no offer.
+Result<std::vector<JobClass>> denied_of(const std::vector<JobClass>& offered,
+                                        const std::vector<std::string>& models) {
+  std::vector<JobClass> denied;
+  for (const std::string& model : models) {
+    const size_t before = denied.size();
+    std::ranges::copy_if(offered, std::back_inserter(denied),
+                         [&model](const JobClass& one) { return one.model == model; });
+    if (denied.size() == before) {
+      return Error{ErrorCode::kNotFound, "the coordinator offers no model '" + model + "'"};
+    }
+  }
+  return denied;
+}
+
+struct AttachChoice {
+  std::string url;
+  std::vector<std::string> deny;  // Models.
+  bool preview = false;
+};
+
+Result<void> attach_by_agent(AgentSession& session, const AttachChoice& choice,
+                             Attached& attached) {
+  std::vector<JobClass> offered;
+  if (!choice.deny.empty()) {
+    auto preview = session.agent.previewAttachRequest();
+    preview.setUrl(choice.url);
+    const auto card = session.ask_patiently(kj::mv(preview));
+    for (const auto offer : card.getCard().getOffers()) {
+      offered.push_back(read_job_class(offer.getJobClass()));
+    }
+  }
+  SHOAL_TRY_ASSIGN(denied, denied_of(offered, choice.deny));
   auto request = session.agent.attachRequest();
-  request.setUrl(text);
+  request.setUrl(choice.url);
+  auto list = request.initDenied(static_cast<uint32_t>(denied.size()));
+  for (uint32_t i = 0; i < list.size(); ++i) write_job_class(denied[i], list[i]);
   const auto answer = session.ask_patiently(kj::mv(request));
   const auto connection = answer.getConnection();
   attached = {connection.getUrl().cStr(), connection.getName().cStr(), connection.getHostId(),
@@ -28,19 +62,39 @@ Result<void> attach_by_agent(AgentSession& session, const std::string& text, Att
   return {};
 }
 
-Result<void> attach(const CommandOptions& options, const std::string& text) {
-  SHOAL_TRY_ASSIGN(url, rpc::parse_attach_url(text));
+// Without a running client: the coordinator hears of a device only when one runs, and by then the
+// records hold what is denied.
+Result<Attachment> attach_alone(Loop loop, const rpc::AttachUrl& url, const SigningKey& identity,
+                                const Workplace& place, const std::vector<std::string>& deny) {
+  std::vector<JobClass> offered;
+  if (!deny.empty()) {
+    kj::Promise<CoordinatorCard> asked = preview(loop.io.provider->getNetwork(), loop.timer, url);
+    const CoordinatorCard card = asked.wait(loop.io.waitScope);
+    for (const CoordinatorCard::Offer& offer : card.offers) offered.push_back(offer.job_class);
+  }
+  SHOAL_TRY_ASSIGN(denied, denied_of(offered, deny));
+  Attachment attachment = enrol(loop, url, identity).promise().wait(loop.io.waitScope);
+  if (!denied.empty()) {
+    const SystemClock clock;
+    Records records(place.folders.state, clock);
+    for (const JobClass& one : denied) SHOAL_TRY(records.set_consent(url.pin, one, false));
+  }
+  return attachment;
+}
+
+Result<void> attach(const CommandOptions& options, const AttachChoice& choice) {
+  SHOAL_TRY_ASSIGN(url, rpc::parse_attach_url(choice.url));
   SHOAL_TRY_ASSIGN(place, open_workplace(options));
   Attached attached;
   const AgentBody by_agent = [&](AgentSession& session) {
-    return attach_by_agent(session, text, attached);
+    return attach_by_agent(session, choice, attached);
   };
   SHOAL_TRY_ASSIGN(lock, ask_or_lock(options, place, by_agent));
   if (lock) {
     SHOAL_TRY_ASSIGN(identity, load_or_make_identity(place.identity()));
     SHOAL_TRY_ASSIGN(state, ClientState::load(place.state()));
     Result<Attachment> attachment = with_loop<Attachment>([&](Loop loop) -> Result<Attachment> {
-      return enrol(loop, url, identity).promise().wait(loop.io.waitScope);
+      return attach_alone(loop, url, identity, place, choice.deny);
     });
     if (!attachment.ok()) return attachment.error();
     attached = {url_without_query(attachment.value().url), attachment.value().name,
@@ -248,19 +302,18 @@ void add_consent(Commands& commands, CLI::App& group, const char* name, const ch
 }  // namespace
 
 void add_coordinator_commands(Commands& commands) {
-  struct AttachChoice {
-    std::string url;
-    bool preview = false;
-  };
   AttachChoice& choice = commands.keep<AttachChoice>();
-  CLI::App& attach_command = commands.add(
-      "attach", "Join a coordinator by the URL that its administrator gave",
-      [&choice](const CommandOptions& options) {
-        return choice.preview ? preview(options, choice.url) : attach(options, choice.url);
-      });
+  CLI::App& attach_command =
+      commands.add("attach", "Join a coordinator by the URL that its administrator gave",
+                   [&choice](const CommandOptions& options) {
+                     return choice.preview ? preview(options, choice.url) : attach(options, choice);
+                   });
   attach_command.add_option("url", choice.url, "shoal://host:port/?pin=...&invite=...")->required();
   attach_command.add_flag("--preview", choice.preview,
                           "Only show what it would ask; uses no invite and changes nothing");
+  attach_command.add_option(
+      "--deny", choice.deny,
+      "A model that this machine shall not work on; may be given several times");
   std::string& detach_url = commands.keep<std::string>();
   commands
       .add("detach", "Leave a coordinator, or all of them",

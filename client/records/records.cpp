@@ -15,6 +15,7 @@ constexpr Millis kLockPatience{5'000};
 constexpr size_t kWaitingMax = 5'000;
 constexpr size_t kConsentsMax = 10'000;
 constexpr Bytes kConsentBytesMax{4 << 20};
+constexpr const char* kLostWord = "lost";  // In the list: others were in it before.
 
 std::filesystem::path file_of(const std::filesystem::path& folder) { return folder / "records.db"; }
 
@@ -50,21 +51,7 @@ Records::State::State(std::filesystem::path folder_, const Clock& clock_, Option
       options(options_),
       started_at(now()),
       consent_file(folder / "consents.state") {
-  const Result<StateFile::Loaded> loaded = consent_file.load();
-  if (!loaded.ok()) {
-    if (loaded.error().code == ErrorCode::kNotFound) return;
-    notices.push_back({"records.consents_lost", {loaded.error().message}});
-    return;
-  }
-  const nlohmann::json list = nlohmann::json::parse(as_text(loaded.value().bytes), nullptr,
-                                                    /*allow_exceptions=*/false);
-  if (!list.is_array()) return;
-  for (const nlohmann::json& entry : list) {
-    if (!entry.is_object()) continue;
-    const auto text = [&entry](const char* key) { return entry.value(key, std::string()); };
-    consents[{text("pin"), {text("kind"), text("model"), entry.value("anchored", false)}}] =
-        entry.value("allowed", false);
-  }
+  load_consents();
 }
 
 // -- The file.
@@ -198,14 +185,42 @@ Result<void> Records::State::forget_old() {
 
 // -- Consent.
 
-Result<void> Records::set_consent(const std::string& pin, const JobClass& job_class, bool allowed) {
-  auto consents = state_->consents;
-  consents[{pin, job_class}] = allowed;
-  if (consents.size() > kConsentsMax) {
+void Records::State::load_consents() {
+  const auto lost = [this](const std::string& why) {
+    consents_lost = {"records.consents_lost", {why}};
+    notices.push_back(*consents_lost);
+  };
+  const Result<StateFile::Loaded> loaded = consent_file.load();
+  if (!loaded.ok()) {
+    if (loaded.error().code != ErrorCode::kNotFound) lost(loaded.error().message);
+    return;
+  }
+  const nlohmann::json list = nlohmann::json::parse(as_text(loaded.value().bytes), nullptr,
+                                                    /*allow_exceptions=*/false);
+  if (!list.is_array()) return lost("consents.state holds no list");
+  for (const nlohmann::json& entry : list) {
+    if (entry == kLostWord) {
+      lost("some were lost earlier");
+      continue;
+    }
+    try {
+      const JobClass job_class{entry.at("kind").get<std::string>(),
+                               entry.at("model").get<std::string>(),
+                               entry.at("anchored").get<bool>()};
+      consents[{entry.at("pin").get<std::string>(), job_class}] = entry.at("allowed").get<bool>();
+    } catch (const nlohmann::json::exception&) {
+      if (!consents_lost) lost("consents.state has an entry that makes no sense");
+    }
+  }
+}
+
+Result<void> Records::State::save_consents(const Consents& from, bool lost) {
+  if (from.size() > kConsentsMax) {
     return Error{ErrorCode::kNoSpace, "there is no room for more decisions on kinds of work"};
   }
   nlohmann::json list = nlohmann::json::array();
-  for (const auto& [key, value] : consents) {
+  if (lost) list.push_back(kLostWord);
+  for (const auto& [key, value] : from) {
     list.push_back({{"pin", key.first},
                     {"kind", key.second.kind},
                     {"model", key.second.model},
@@ -216,8 +231,25 @@ Result<void> Records::set_consent(const std::string& pin, const JobClass& job_cl
   if (static_cast<int64_t>(text.size()) > kConsentBytesMax.count) {
     return Error{ErrorCode::kNoSpace, "there is no room for more decisions on kinds of work"};
   }
-  SHOAL_TRY(state_->consent_file.save(as_bytes(text)));
+  return consent_file.save(as_bytes(text));
+}
+
+Result<void> Records::set_consent(const std::string& pin, const JobClass& job_class, bool allowed) {
+  auto consents = state_->consents;
+  consents[{pin, job_class}] = allowed;
+  SHOAL_TRY(state_->save_consents(consents, state_->consents_lost.has_value()));
   state_->consents = std::move(consents);
+  return {};
+}
+
+const std::optional<Message>& Records::consents_lost() const { return state_->consents_lost; }
+
+Result<void> Records::forget_lost_consents() {
+  if (!state_->consents_lost) return {};
+  SHOAL_TRY(state_->save_consents(state_->consents, /*lost=*/false));
+  std::erase_if(state_->notices,
+                [&](const Message& notice) { return notice.code == state_->consents_lost->code; });
+  state_->consents_lost.reset();
   return {};
 }
 

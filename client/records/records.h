@@ -155,6 +155,11 @@ class Records {
   Result<void> set_consent(const std::string& pin, const JobClass& job_class, bool allowed);
   std::optional<bool> consent(const std::string& pin, const JobClass& job_class) const;
   std::vector<JobClass> denied(const std::string& pin) const;  // Denied one by one.
+  // Set while decisions that are not here any more may have been a no: what is not judged since is
+  // then to be denied, whatever is said of new classes. Over restarts, until
+  // forget_lost_consents().
+  const std::optional<Message>& consents_lost() const;
+  Result<void> forget_lost_consents();
 
   // Receipts, by the coordinator's pin. The key that signs them never changes: kDenied when it is
   // another one than before. `host` is this host as the coordinator numbers it: with another one
@@ -165,7 +170,10 @@ class Records {
   // passed over; kExists when one has come before with another content, kNotFound for a pin that
   // know_coordinator() was not called with. Only a genuine one counts in the credit figures.
   Result<void> append_receipts(const std::string& pin, std::span<const Receipt> receipts);
-  // Ask the coordinator for those after `newest`, or after `through` to fill gaps.
+  // The same for what a coordinator sends by itself, which need not be honest: kInvalid unless they
+  // are genuine and follow the newest one without a gap.
+  Result<void> accept_receipts(const std::string& pin, std::span<const Receipt> receipts);
+  // Ask the coordinator for those after `newest`.
   ReceiptProgress receipt_progress(const std::string& pin) const;
   // Those with a row after `after_row`, in the order in which they came.
   Result<std::vector<StoredReceipt>> receipts(uint64_t after_row, size_t count_max);

@@ -188,7 +188,12 @@ Result<void> Records::know_coordinator(const std::string& pin, const std::string
     }
     // It knows this computer by another number, so its receipts are counted from 1 again. Those of
     // before are kept under a name of their own.
-    const std::string former_pin = pin + "#" + std::to_string(known.host.value);
+    const std::string former_name = pin + "#" + std::to_string(known.host.value);
+    std::string former_pin = former_name;
+    // It may have gone back to an earlier number, and away from it again.
+    for (int i = 2; state_->coordinators.contains(former_pin); ++i) {
+      former_pin = former_name + "#" + std::to_string(i);
+    }
     State::Coordinator former = known;
     former.folded.seal = fold_seal(former_pin, former.folded);
     SHOAL_TRY(database->durable_transaction([&]() -> Result<void> {
@@ -353,6 +358,28 @@ Result<void> Records::append_receipts(const std::string& pin, std::span<const Re
   found->second = std::move(changed);
   for (const State::Counted& one : counted) state_->count(one.at, one.device, one.sums);
   return {};
+}
+
+Result<void> Records::accept_receipts(const std::string& pin, std::span<const Receipt> receipts) {
+  SHOAL_TRY_ASSIGN(database, state_->readable());
+  static_cast<void>(database);
+  const auto found = state_->coordinators.find(pin);
+  if (found == state_->coordinators.end()) {
+    return Error{ErrorCode::kNotFound, "the key of this coordinator's receipts is not known"};
+  }
+  uint64_t expected = found->second.progress.newest;
+  for (const Receipt& receipt : receipts) {
+    ++expected;
+    if (receipt.number != expected) {
+      return Error{ErrorCode::kInvalid, "receipt " + std::to_string(receipt.number) +
+                                            " came where " + std::to_string(expected) + " belongs"};
+    }
+    if (!State::is_genuine(found->second, receipt)) {
+      return Error{ErrorCode::kInvalid,
+                   "the signature of receipt " + std::to_string(receipt.number) + " does not fit"};
+    }
+  }
+  return append_receipts(pin, receipts);
 }
 
 ReceiptProgress Records::receipt_progress(const std::string& pin) const {

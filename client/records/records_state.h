@@ -127,7 +127,11 @@ struct Records::State {
   std::map<std::string, Coordinator> carried_over;
 
   StateFile consent_file;
-  std::map<std::pair<std::string, JobClass>, bool> consents;
+  using Consents = std::map<std::pair<std::string, JobClass>, bool>;
+  void load_consents();
+  Result<void> save_consents(const Consents& consents, bool lost);
+  Consents consents;
+  std::optional<Message> consents_lost;
 };
 
 }  // namespace shoal::client

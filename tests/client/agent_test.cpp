@@ -242,7 +242,7 @@ class AgentTest : public QObject {
     world.start();
     world.wait_ready();
     const std::string url = rpc::format_attach_url(second.url());
-    QCOMPARE(world.agent->attach(url).promise().wait(io_.waitScope), 1u);
+    QCOMPARE(world.agent->attach(url, {}).promise().wait(io_.waitScope), 1u);
     second.wait_until([&] { return !second.reports.empty(); });
     QCOMPARE(world.state->attachments().size(), size_t(1));
     const int left_before = second.leaves;

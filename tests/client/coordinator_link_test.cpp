@@ -1,6 +1,8 @@
 // Goal: a host joins the coordinator that its URL names and no other, says why it cannot, and comes
 // back by itself. Method: a fake coordinator behind real TLS on loopback.
 
+#include <capnp/message.h>
+
 #include <QtTest>
 
 #include "base/host.h"
@@ -42,8 +44,10 @@ class Owner final : public CoordinatorLink::Needs {
     return receipts_.size();
   }
   Result<void> receipts_came(const CoordinatorLink&, const std::vector<Receipt>& came) override {
-    receipts_.insert(receipts_.end(), came.begin(), came.end());
+    ++brought_;
     coordinator_.changed();
+    if (full_) return Error{ErrorCode::kNoSpace, "the disk is full"};
+    receipts_.insert(receipts_.end(), came.begin(), came.end());
     return {};
   }
 
@@ -53,6 +57,8 @@ class Owner final : public CoordinatorLink::Needs {
   std::vector<JobClass> denied_;
   std::optional<SigningPublicKey> receipt_key_;
   std::vector<Receipt> receipts_;
+  int brought_ = 0;    // Batches that came.
+  bool full_ = false;  // Stores none.
 
  private:
   FakeCoordinator& coordinator_;
@@ -218,6 +224,8 @@ class CoordinatorLinkTest : public QObject {
     coordinator.wait_until(
         [&] { return !coordinator.consents.empty() && owner.receipts_.size() == 1; });
     QVERIFY(coordinator.consents.back() == owner.denied_);
+    coordinator.wait_until([&] { return !coordinator.reports.empty(); });
+    QVERIFY(!coordinator.reported_first);
     QVERIFY(link->knows_card());
     QCOMPARE(link->card().offers.size(), size_t(1));
     QCOMPARE(link->standing().confirmed, 1.0);
@@ -227,6 +235,58 @@ class CoordinatorLinkTest : public QObject {
     coordinator.wait_until(
         [&] { return coordinator.consents.back().empty() && owner.receipts_.size() == 71; });
     QVERIFY(receipt_is_genuine(owner.receipts_.back(), *owner.receipt_key_));
+  }
+
+  void receipts_that_cannot_be_stored_wait() {
+    FakeCoordinator coordinator(io_);
+    coordinator.knows_everyone = true;
+    coordinator.add_receipt(1);
+    coordinator.listen();
+    Owner owner(coordinator);
+    owner.full_ = true;
+    const auto link = this->link(owner, coordinator.url());
+    coordinator.wait_until([&] { return owner.brought_ == 1; });
+    const int pings = coordinator.pings;
+    coordinator.wait_until([&] { return coordinator.pings >= pings + 3; });
+    QCOMPARE(owner.brought_, 1);
+  }
+
+  void a_ping_brings_so_many_receipts_and_no_more() {
+    FakeCoordinator coordinator(io_);
+    coordinator.knows_everyone = true;
+    for (int i = 0; i < 300; ++i) coordinator.add_receipt(1);
+    coordinator.listen();
+    Owner owner(coordinator);
+    const auto link = this->link(owner, coordinator.url());
+    coordinator.wait_until([&] { return owner.brought_ == 8; });
+    coordinator.wait_until([&] { return owner.receipts_.size() == 300; });
+    QVERIFY(coordinator.pings >= 2);
+  }
+
+  void a_card_that_is_outdated_is_read_again() {
+    FakeCoordinator coordinator(io_);
+    coordinator.knows_everyone = true;
+    coordinator.listen();
+    Owner owner(coordinator);
+    const auto link = this->link(owner, coordinator.url());
+    coordinator.wait_until([&] { return coordinator.reports.size() == 1; });
+    coordinator.offers = {{"generate", "new", false}};
+    const size_t told = coordinator.consents.size();
+    link->card_outdated();
+    coordinator.wait_until([&] { return coordinator.consents.size() > told; });
+    QCOMPARE(link->card().offers.size(), size_t(1));
+  }
+
+  void a_card_is_bounded() {
+    capnp::MallocMessageBuilder message;
+    auto card = message.initRoot<rpc::CoordinatorCard>();
+    auto offers = card.initOffers(100);
+    for (uint32_t i = 0; i < offers.size(); ++i) {
+      offers[i].initJobClass().setModel("m" + std::to_string(i));
+      offers[i].setPurpose(std::string(limits::kCardTextBytesMax, 'x'));
+    }
+    const CoordinatorCard read = read_card(card.asReader());
+    QVERIFY(read.offers.size() > 50 && read.offers.size() < 64);
   }
 
   void another_receipt_key_is_refused() {

@@ -58,6 +58,7 @@ struct FakeCoordinator {
   };
   std::vector<std::vector<Device>> reports;
   std::vector<std::vector<JobClass>> consents;  // What was denied, each time it was told.
+  bool reported_first = false;  // A report came before anything was said of consent.
 
   rpc::AttachUrl url() const { return {"127.0.0.1", port, rpc::pin_of(certificate.der), invite}; }
 
@@ -116,6 +117,7 @@ struct FakeCoordinator {
    public:
     explicit Session(FakeCoordinator& to) : to_(to) {}
     kj::Promise<void> report(ReportContext context) override {
+      if (!told_) to_.reported_first = true;
       std::vector<Device> devices;
       for (const auto device : context.getParams().getDevices()) {
         devices.push_back({device.getInfo().getId().cStr(), device.getReason().cStr(),
@@ -169,6 +171,7 @@ struct FakeCoordinator {
     kj::Promise<void> setConsent(SetConsentContext context) override {
       std::vector<JobClass> denied;
       for (const auto in : context.getParams().getDenied()) denied.push_back(read_job_class(in));
+      told_ = true;
       to_.consents.push_back(std::move(denied));
       to_.changed();
       return kj::READY_NOW;
@@ -189,6 +192,7 @@ struct FakeCoordinator {
 
    private:
     FakeCoordinator& to_;
+    bool told_ = false;  // On this connection.
   };
 
   class Door final : public rpc::Coordinator::Server {

@@ -61,6 +61,7 @@ class ReceiptsTest : public QObject {
   void count_on_the_day_they_name();
   void count_for_devices_of_this_computer();
   void only_genuine_ones_count();
+  void of_a_peer_only_the_next_genuine_ones_are_accepted();
   void another_key_is_refused();
   void another_host_number_begins_anew();
   void old_ones_are_folded_and_stay_provable();
@@ -255,6 +256,27 @@ void ReceiptsTest::only_genuine_ones_count() {
   QCOMPARE(records.ever(), Sums());
 }
 
+void ReceiptsTest::of_a_peer_only_the_next_genuine_ones_are_accepted() {
+  const TempDir folder;
+  const ManualClock clock(kSpring);
+  const Signer signer, stranger;
+  Records records(folder.path(), clock);
+  const auto accept = [&](const std::vector<Receipt>& receipts) {
+    const Result<void> done = records.accept_receipts(signer.pin, receipts);
+    return done.ok() ? std::string("ok") : std::string(done.error().message);
+  };
+  QVERIFY(accept({signer.receipt(1, kSpring)}).find("not known") != std::string::npos);
+  QVERIFY(know(records, signer).ok());
+  QVERIFY(accept({signer.receipt(2, kSpring)}).find("where 1 belongs") != std::string::npos);
+  QVERIFY(accept({stranger.receipt(1, kSpring)}).find("does not fit") != std::string::npos);
+  QVERIFY(accept({signer.receipt(1, kSpring), signer.receipt(3, kSpring)}) != "ok");
+  QVERIFY(records.receipts(0, 10).value().empty());
+  QCOMPARE(accept({signer.receipt(1, kSpring), signer.receipt(2, kSpring)}), std::string("ok"));
+  QVERIFY(accept({signer.receipt(2, kSpring)}) != "ok");
+  QCOMPARE(records.receipt_progress(signer.pin).newest, uint64_t{2});
+  QVERIFY(records.problem().empty());
+}
+
 void ReceiptsTest::another_key_is_refused() {
   const TempDir folder;
   ManualClock clock(kSpring);
@@ -286,6 +308,13 @@ void ReceiptsTest::another_host_number_begins_anew() {
   while (!check.step().value()) {
   }
   for (const ReceiptReport& report : check.reports()) QVERIFY(report.agrees);
+  // Back to the earlier number, and away from it again: every time has a name of its own.
+  for (const int64_t host : {7, 70, 7, 70}) {
+    signer.host = HostId{host};
+    const Result<void> known = know(records, signer);
+    QVERIFY2(known.ok(), known.ok() ? "" : known.error().message.c_str());
+  }
+  QCOMPARE(records.receipts(0, 10).value().size(), size_t{2});
 }
 
 void ReceiptsTest::old_ones_are_folded_and_stay_provable() {

@@ -657,9 +657,20 @@ void RecordsTest::consents_are_durable() {
   // A damaged file and no good copy: the owner hears of it.
   QVERIFY(write_file_durably(folder / "consents.state", as_bytes("x")).ok());
   QVERIFY(write_file_durably(folder / "consents.state.good", as_bytes("x")).ok());
-  const Records records(folder.path(), clock);
+  Records records(folder.path(), clock);
   QCOMPARE(records.notices().size(), size_t{1});
   QCOMPARE(records.notices()[0].code, std::string("records.consents_lost"));
+  QVERIFY(records.consents_lost().has_value());
+  // Over what is judged since, and over a restart, until the owner chooses anew.
+  QVERIFY(records.set_consent("pin", {"generate", "m", false}, true).ok());
+  {
+    Records again(folder.path(), clock);
+    QVERIFY(again.consents_lost().has_value());
+    QCOMPARE(again.consent("pin", {"generate", "m", false}), std::optional<bool>(true));
+    QVERIFY(again.forget_lost_consents().ok());
+    QVERIFY(!again.consents_lost().has_value() && again.notices().empty());
+  }
+  QVERIFY(!Records(folder.path(), clock).consents_lost().has_value());
 }
 
 QTEST_GUILESS_MAIN(RecordsTest)

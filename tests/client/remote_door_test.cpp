@@ -116,8 +116,19 @@ class RemoteDoorTest : public QObject {
     QCOMPARE(world.refusal(url, "").code, ErrorCode::kDenied);
     QCOMPARE(world.refusal(url, std::string(32, '0')).code, ErrorCode::kDenied);
     QCOMPARE(world.refusal(url, std::string(1'000, '0')).code, ErrorCode::kInvalid);
-    for (int i = 0; i < PairingCodes::kTriesMax; ++i) (void)world.refusal(url, "guess");
-    QCOMPARE(world.refusal(url, url.invite).code, ErrorCode::kDenied);  // Void by now.
+    // One connection has five tries, and those of strangers do not void the owner's invitation.
+    kj::Own<rpc::Connection> guesser =
+        rpc::dial_tls(io_.provider->getNetwork(), io_.provider->getTimer(), url)
+            .wait(io_.waitScope);
+    const auto guess = [&](const std::string& token) {
+      auto request = guesser->bootstrap().castAs<rpc::RemoteAgent>().openRequest();
+      request.setToken(token);
+      return rpc::error_of(world.failure(request.send())).message;
+    };
+    for (int i = 0; i < 5; ++i) QVERIFY(guess("guess").find("not paired") != std::string::npos);
+    QVERIFY(guess(url.invite).find("too many") != std::string::npos);
+    Opened good = world.open(url, url.invite);
+    QVERIFY(world.answers(good));
 
     url = world.invitation();
     world.clock.advance(PairingCodes::kOpenFor);
@@ -141,14 +152,65 @@ class RemoteDoorTest : public QObject {
     DoorWorld world(io_);
     const std::string pin = world.invitation().pin;
     QVERIFY(world.agent->change_settings({{"remote.listen", std::string()}}).ok());
-    QCOMPARE(world.door->port(), uint16_t(0));
-    QVERIFY(!world.agent->remote_listens);
+    while (world.door->port() != 0) kj::evalLater([] {}).wait(io_.waitScope);
+    QVERIFY(!world.agent->remote_listens());
     QVERIFY(world.agent->change_settings({{"remote.listen", world.address}}).ok());
     while (world.door->port() == 0) {
       io_.provider->getTimer().afterDelay(1 * kj::MILLISECONDS).wait(io_.waitScope);
     }
     QCOMPARE(world.invitation().pin, pin);
-    QVERIFY(world.agent->remote_listens);
+    QVERIFY(world.agent->remote_listens());
+  }
+
+  void a_guest_does_not_choose_what_runs_here_and_who_comes_in() {
+    DoorWorld world(io_);
+    const rpc::AttachUrl url = world.invitation();
+    Opened guest = world.open(url, url.invite);
+    const auto refused = [&](auto request) {
+      return rpc::error_of(world.failure(request.send())).code == ErrorCode::kDenied;
+    };
+    QVERIFY(refused(guest.agent.stopRequest()));
+    QVERIFY(refused(guest.agent.pairRequest()));
+    QVERIFY(refused(guest.agent.pairingsRequest()));
+    QVERIFY(refused(guest.agent.unpairRequest()));
+    const auto change = [&](const char* key, const char* value) {
+      auto request = guest.agent.changeSettingsRequest();
+      auto setting = request.initChanges(1)[0];
+      setting.setKey(key);
+      setting.initValue().setText(value);
+      return request;
+    };
+    for (const char* key : {"worker.program", "sensors.program", "remote.listen", "cache.folder"}) {
+      QVERIFY2(refused(change(key, "")), key);
+    }
+    QCOMPARE(world.settings->now().text("remote.listen"), world.address);
+    change("consent.new_classes", "deny").send().wait(io_.waitScope);
+    QCOMPARE(world.settings->now().text("consent.new_classes"), std::string("deny"));
+  }
+
+  void a_door_that_closes_in_a_guests_call_lets_the_call_end() {
+    DoorWorld world(io_);
+    const rpc::AttachUrl url = world.invitation();
+    Opened guest = world.open(url, url.invite);
+    QVERIFY(world.agent->change_settings({{"remote.listen", std::string()}}).ok());
+    QVERIFY(world.door->port() != 0);  // Not before this turn is over.
+    while (world.door->port() != 0) kj::evalLater([] {}).wait(io_.waitScope);
+    QVERIFY(!world.answers(guest));
+  }
+
+  void a_door_that_does_not_open_is_said() {
+    auto taken =
+        io_.provider->getNetwork().parseAddress("127.0.0.1:0").wait(io_.waitScope)->listen();
+    DoorWorld world(io_, /*listens=*/false);
+    const std::string address = "127.0.0.1:" + std::to_string(taken->getPort());
+    QVERIFY(world.agent->change_settings({{"remote.listen", address}}).ok());
+    world.wait_for_agent([](rpc::Snapshot::Reader snapshot) {
+      return snapshot.getNotices().size() == 1 &&
+             snapshot.getNotices()[0].getCode() == "remote.not_open";
+    });
+    QVERIFY(world.agent->change_settings({{"remote.listen", std::string()}}).ok());
+    world.wait_for_agent(
+        [](rpc::Snapshot::Reader snapshot) { return snapshot.getNotices().size() == 0; });
   }
 };
 

@@ -414,6 +414,9 @@ class FakeServer final : public rpc::Agent::Server {
   kj::Promise<void> attach(AttachContext context) override {
     const std::string url = context.getParams().getUrl().cStr();
     heard("attach " + url);
+    for (const auto denied : context.getParams().getDenied()) {
+      heard(std::string("attach deny ") + denied.getModel().cStr());
+    }
     auto old = world_.snapshot().disownConnections();
     auto list = world_.snapshot().initConnections(old.get().size() + 1);
     for (uint32_t i = 0; i < old.get().size(); ++i) list.setWithCaveats(i, old.get()[i]);

@@ -271,7 +271,7 @@ class UiTest : public QObject {
     QTest::keyClick(&guide, Qt::Key_Return);
     QTRY_COMPARE(guide.step(), ui::Guide::Step::kMeasure);
     QVERIFY(ui.asked("attach shoal://library.example:7410/?pin=x&invite=y"));
-    QVERIFY(ui.asked("setConsent gemma-2-9b deny"));
+    QVERIFY(ui.asked("attach deny gemma-2-9b"));
     QVERIFY(ui.asked("benchmark vulkan:gpu0"));
     QTRY_VERIFY(ui.button("Next")->isEnabled());
     QTest::keyClick(&guide, Qt::Key_Return);

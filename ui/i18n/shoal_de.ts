@@ -280,12 +280,16 @@
         <translation>Jede Quittung von {0} ist echt. Welches Guthaben dort steht, ist unbekannt, solange keine Verbindung besteht.</translation>
     </message>
     <message>
-        <source>Your decisions about kinds of work could not be read: {0}</source>
-        <translation>Ihre Entscheidungen über Arten von Arbeit konnten nicht gelesen werden: {0}</translation>
+        <source>Your decisions about kinds of work could not be read, so every kind is refused until you allow it again: {0}</source>
+        <translation>Ihre Entscheidungen über Arten von Arbeit konnten nicht gelesen werden, deshalb wird jede Art abgelehnt, bis Sie sie wieder erlauben: {0}</translation>
     </message>
     <message>
-        <source>Please look through them under Coordinators.</source>
-        <translation>Bitte sehen Sie sie unter Koordinatoren durch.</translation>
+        <source>Look through them under Coordinators, then choose anew what becomes of new kinds (the setting consent.new_classes).</source>
+        <translation>Sehen Sie sie unter Koordinatoren durch, und wählen Sie dann neu, was mit neuen Arten geschieht (die Einstellung consent.new_classes).</translation>
+    </message>
+    <message>
+        <source>Other computers cannot connect to this one: {0}</source>
+        <translation>Andere Rechner können sich nicht mit diesem verbinden: {0}</translation>
     </message>
     <message>
         <source>Shoal&apos;s records were damaged. They were set aside as {0}, and new ones have been started.</source>
