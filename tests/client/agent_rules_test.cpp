@@ -355,12 +355,15 @@ class AgentRulesTest : public QObject {
     world.wait_for_agent([](rpc::Snapshot::Reader snapshot) {
       return snapshot.getConnections()[0].getReceiptsStored() == 41;
     });
-    // Somebody else's signature is stored as what it is, and does not count.
+    // What somebody else signed is not stored, and does not count.
     world.coordinator.add_receipt(100);
     world.coordinator.receipts.back().signature[0] ^= std::byte{1};
     world.wait_for_agent([](rpc::Snapshot::Reader snapshot) {
-      return snapshot.getConnections()[0].getReceiptsStored() == 42;
+      return snapshot.getConnections()[0].getStanding().getNewestReceipt() == 42;
     });
+    const int pings = world.coordinator.pings;
+    world.coordinator.wait_until([&] { return world.coordinator.pings >= pings + 2; });
+    QCOMPARE(world.records->receipt_progress(pin).stored, uint64_t{41});
     QCOMPARE(world.records->ever().confirmed_micro, int64_t{81'000'000});
     world.stop();
 
