@@ -194,8 +194,12 @@ Result<void> Agent::set_mode(Resource resource, Mode mode, Millis for_ms) {
   }
   ModeChoice choice{mode, {}};
   if (for_ms.count > 0 && mode != Mode::kByRules) choice.until = parts_.clock.now_wall() + for_ms;
-  SHOAL_TRY(parts_.state.change(
-      [&](ClientMemory& memory) { memory.modes[static_cast<int>(resource)] = choice; }));
+  SHOAL_TRY(parts_.state.change([&](ClientMemory& memory) {
+    std::optional<ModeChoice>& chosen = memory.modes[static_cast<int>(resource)];
+    // Who resumes what he paused wants what was before, as when the pause ends by itself.
+    const bool resumes = mode == Mode::kByRules && chosen && chosen->mode == Mode::kPaused;
+    chosen = resumes ? std::optional<ModeChoice>() : choice;
+  }));
   log_info("agent", "mode_set",
            {{"resource", static_cast<int>(resource)},
             {"mode", static_cast<int>(mode)},

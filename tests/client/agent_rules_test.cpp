@@ -229,6 +229,21 @@ class AgentRulesTest : public QObject {
     world.stop();
   }
 
+  void a_resumed_pause_goes_back_to_the_start_mode() {
+    RuledWorld world(io_);
+    world.start_mode = Mode::kAlways;
+    world.start();
+    const auto mode = [&world] { return world.agent->mode_of(Resource::kCpu).mode; };
+    QVERIFY(world.agent->set_mode(Resource::kCpu, Mode::kPaused, Millis{0}).ok());
+    QVERIFY(mode() == Mode::kPaused);
+    QVERIFY(world.agent->set_mode(Resource::kCpu, Mode::kByRules, Millis{0}).ok());
+    QVERIFY(mode() == Mode::kAlways);
+    // Not paused: meant as it is said.
+    QVERIFY(world.agent->set_mode(Resource::kCpu, Mode::kByRules, Millis{0}).ok());
+    QVERIFY(mode() == Mode::kByRules);
+    world.stop();
+  }
+
   void the_start_mode_is_what_was_not_chosen() {
     RuledWorld world(io_);
     world.start_mode = Mode::kPaused;
