@@ -411,12 +411,10 @@ class AgentPartsTest : public QObject {
     token = codes.open(Millis{0});
     QVERIFY(codes.use(token, PairingCodes::kOpenFor - Millis{1}));
 
+    // Strangers cannot end what the owner opened.
     token = codes.open(Millis{0});
-    for (int i = 0; i + 1 < PairingCodes::kTriesMax; ++i) QVERIFY(!codes.use("x", Millis{1}));
+    for (int i = 0; i < 1'000; ++i) QVERIFY(!codes.use("x", Millis{1}));
     QVERIFY(codes.use(token, Millis{1}));
-    token = codes.open(Millis{0});
-    for (int i = 0; i < PairingCodes::kTriesMax; ++i) QVERIFY(!codes.use("x", Millis{1}));
-    QVERIFY(!codes.use(token, Millis{1}));
 
     const std::string first = codes.open(Millis{0});
     const std::string second = codes.open(Millis{0});
