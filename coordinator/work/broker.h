@@ -94,7 +94,9 @@ struct TaskSpec {
   Bytes memory;               // The whole model with its state and workspace.
   int64_t items = 0;          // 0: done at once when its turn comes.
   Flops flops_per_item;       // By the graph. > 0.
-  bool trusted_only = false;  // Only on trusted hosts.
+  bool trusted_only = false;   // Only on trusted hosts.
+  int64_t unit_items_max = 0;  // Besides that of the rules; 0: no other.
+  Millis unit_target{0};       // Instead of that of the rules; 0: that one.
   std::vector<TaskId> after;  // Of the same job: begins when all of them are done.
 };
 
@@ -304,7 +306,7 @@ using Change = std::variant<UnitCut, UnitWants, LeaseGranted, LeaseExtended, Lea
 
 // ---- Rows: how a restarted owner gives it all back ---------------------------------------------
 
-struct HostRow {
+struct KnownHostRow {
   HostFacts facts;
   HostChanged record;   // `host` is ignored.
   uint64_t serial = 0;  // The greatest of its results.
@@ -337,7 +339,7 @@ struct LeaseRow {        // All of those units, in the order of their ids.
   Millis result_at{0};
 };
 struct BrokerRows {
-  std::vector<HostRow> hosts;  // Devices are not stored: they are told again when they come.
+  std::vector<KnownHostRow> hosts;  // Devices are not stored: they are told again when they come.
   std::vector<JobRow> jobs;
   std::vector<TaskRow> tasks;  // Of these jobs.
   std::vector<UnitRow> units;
