@@ -114,23 +114,10 @@ Result<void> StateFile::save(ByteSpan bytes) const {
   if (bytes.size() > static_cast<size_t>(kStateBytesMax.count) - kHeaderBytes) {
     return Error{ErrorCode::kNoSpace, path_.string() + ": state is too large"};
   }
-  // Only a whole file may become the good copy: a torn one must not push out its rescue.
-  if (Result<ByteVector> current = read_state(path_); current.ok()) {
-    const Wiped wiped(current.value());
-    const std::filesystem::path fresh = good_path(path_) += ".new";
-    std::error_code code;
-    std::filesystem::remove(fresh, code);
-    // A second name for the same file: free, and nothing to tear.
-    std::filesystem::create_hard_link(path_, fresh, code);
-    if (!code) std::filesystem::rename(fresh, good_path(path_), code);
-    if (code) {  // A file system without links.
-      ByteVector copy = state_of(current.value());
-      const Wiped wiped_copy(copy);
-      SHOAL_TRY(write_file_durably(good_path(path_), copy, mode_));
-    }
-  }
   ByteVector file = state_of(bytes);
   const Wiped wiped(file);
+  // The copy first: when there is no room for it, nothing has changed.
+  SHOAL_TRY(write_file_durably(good_path(path_), file, mode_));
   return write_file_durably(path_, file, mode_);
 }
 

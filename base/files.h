@@ -31,20 +31,21 @@ Result<void> write_file_durably(const std::filesystem::path& path, ByteSpan byte
 Result<void> make_folder(const std::filesystem::path& path);
 Result<Bytes> free_space(const std::filesystem::path& path);
 
-// A small state file: a checksum over its content, and beside it ("<path>.good") the generation
-// before it. One thread, one process: hold a FileLock on the folder.
+// A small state file: a checksum over its content, and beside it ("<path>.good") a copy, so that a
+// damaged file costs nothing that was ever saved. One thread, one process: hold a FileLock on the
+// folder.
 class StateFile {
  public:
   struct Loaded {
     ByteVector bytes;
-    // Why the file itself could not be used; then `bytes` are those of the generation before.
+    // Why the file itself could not be used; then `bytes` are the copy's.
     std::optional<Error> fell_back_because;
   };
 
   explicit StateFile(std::filesystem::path path, int mode = 0600);
 
-  Result<Loaded> load() const;  // kNotFound when it was never saved.
-  Result<void> save(ByteSpan bytes) const;
+  Result<Loaded> load() const;              // kNotFound when it was never saved.
+  Result<void> save(ByteSpan bytes) const;  // Done whole, or as if it had not been tried.
 
  private:
   std::filesystem::path path_;

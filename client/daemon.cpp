@@ -94,8 +94,8 @@ Result<void> serve(Loop loop, const CommandOptions& options, const Workplace& pl
   LogRing ring(clock, place.folders.state);
   const LogToRing log_to_ring(ring);
   Random random(seed_from_system());
-  SHOAL_TRY_ASSIGN(identity, load_or_make_identity(place.identity()));
   SHOAL_TRY_ASSIGN(state, ClientState::load(place.state()));
+  SHOAL_TRY_ASSIGN(identity, load_or_make_identity(place.identity(), !state.attachments().empty()));
 
   LiveSettings settings(place.settings, place.settings_file(), validate_rules);
   SHOAL_TRY(validate_rules(place.settings));
@@ -169,7 +169,10 @@ Result<void> run_client(const CommandOptions& options) {
                                          (pid.empty() ? "" : " (pid " + pid + ")")};
   }
   if (!lock.ok()) return lock.error();
-  SHOAL_TRY(write_file_durably(place.pid_file(), as_bytes(std::to_string(own_pid()))));
+  // Only messages name the pid: a full disk is no reason not to run.
+  const Result<void> told =
+      write_file_durably(place.pid_file(), as_bytes(std::to_string(own_pid())));
+  if (!told.ok()) log_warning("client", "pid_not_written", {{"cause", told.error()}});
   kj::UnixEventPort::captureSignal(SIGTERM);
   kj::UnixEventPort::captureSignal(SIGINT);
   return with_loop<void>([&](Loop loop) { return serve(loop, options, place); });

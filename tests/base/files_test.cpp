@@ -39,7 +39,8 @@ class FilesTest : public QObject {
   void readers_see_old_or_new_but_no_mixture();
   void state_comes_back();
   void state_falls_back_from_every_cut_and_every_changed_byte();
-  void state_never_loses_its_good_copy_to_a_corrupt_file();
+  void state_saved_once_has_its_copy_and_a_damaged_one_is_mended_by_the_next_save();
+  void state_that_cannot_keep_its_copy_is_not_changed();
   void state_absent_is_not_found_and_both_corrupt_is_corrupt();
   void digest_of_a_file_is_that_of_its_bytes();
   void maps_a_file();
@@ -159,11 +160,13 @@ void FilesTest::state_falls_back_from_every_cut_and_every_changed_byte() {
   QVERIFY(state.save(as_bytes("first")).ok());
   QVERIFY(state.save(as_bytes("second")).ok());
   const std::string whole = text_of(folder / "s");
+  // Another file, not another name: what damages one leaves the other.
+  QVERIFY(!std::filesystem::equivalent(folder / "s", folder / "s.good"));
   const auto check_falls_back = [&](const std::string& content) {
     spoil(folder / "s", content);
     const auto loaded = state.load();
     return loaded.ok() && loaded.value().fell_back_because.has_value() &&
-           as_text(loaded.value().bytes) == "first";
+           as_text(loaded.value().bytes) == "second";
   };
   for (size_t cut = 0; cut < whole.size(); ++cut) QVERIFY(check_falls_back(whole.substr(0, cut)));
   for (size_t i = 0; i < whole.size(); ++i) {
@@ -176,14 +179,25 @@ void FilesTest::state_falls_back_from_every_cut_and_every_changed_byte() {
   QVERIFY(state.load().value().fell_back_because->code == ErrorCode::kNotFound);
 }
 
-void FilesTest::state_never_loses_its_good_copy_to_a_corrupt_file() {
+void FilesTest::state_saved_once_has_its_copy_and_a_damaged_one_is_mended_by_the_next_save() {
   const TempDir folder;
   const StateFile state(folder / "s");
   QVERIFY(state.save(as_bytes("first")).ok());
-  QVERIFY(state.save(as_bytes("second")).ok());
   spoil(folder / "s", "rubbish");
-  QVERIFY(state.save(as_bytes("third")).ok());
-  spoil(folder / "s", "rubbish again");
+  QVERIFY(as_text(state.load().value().bytes) == "first");
+  QVERIFY(state.save(as_bytes("second")).ok());
+  QVERIFY(!state.load().value().fell_back_because);
+  spoil(folder / "s.good", "rubbish");
+  QVERIFY(as_text(state.load().value().bytes) == "second");
+}
+
+void FilesTest::state_that_cannot_keep_its_copy_is_not_changed() {
+  const TempDir folder;
+  const StateFile state(folder / "s");
+  QVERIFY(state.save(as_bytes("first")).ok());
+  std::filesystem::remove(folder / "s.good");
+  std::filesystem::create_directory(folder / "s.good");
+  QVERIFY(!state.save(as_bytes("second")).ok());
   QVERIFY(as_text(state.load().value().bytes) == "first");
 }
 

@@ -74,17 +74,25 @@ class ClientPartsTest : public QObject {
 
   void an_identity_is_made_once_and_kept_private() {
     const TempDir dir;
-    const SigningPublicKey made =
-        load_or_make_identity(dir / "state/identity").value().public_key();
-    QCOMPARE(load_or_make_identity(dir / "state/identity").value().public_key() == made, true);
+    const auto path = dir / "state/identity";
+    const SigningPublicKey made = load_or_make_identity(path, false).value().public_key();
+    QCOMPARE(load_or_make_identity(path, true).value().public_key() == made, true);
     const auto mode = std::filesystem::status(dir / "state/identity").permissions();
     QCOMPARE(static_cast<int>(mode), 0600);
     // A damaged one is no reason to become somebody else.
-    std::ofstream(dir / "state/identity") << "damaged";
-    const auto damaged = load_or_make_identity(dir / "state/identity");
+    std::ofstream(path) << "damaged";
+    QCOMPARE(load_or_make_identity(path, true).value().public_key() == made, true);
+    std::ofstream(path.string() + ".good") << "damaged too";
+    const auto damaged = load_or_make_identity(path, false);
     QVERIFY(!damaged.ok());
     QVERIFY2(damaged.error().message.find("identity") != std::string::npos,
              damaged.error().message.c_str());
+    // Nor is an absent one, for a host that coordinators know.
+    std::filesystem::remove(path);
+    std::filesystem::remove(path.string() + ".good");
+    const auto absent = load_or_make_identity(path, true);
+    QVERIFY(!absent.ok() && absent.error().message.find("detach") != std::string::npos);
+    QVERIFY(!std::filesystem::exists(path));
   }
 
   void attachments_are_remembered() {
@@ -131,13 +139,13 @@ class ClientPartsTest : public QObject {
     QVERIFY(state.measurement(device) == nullptr);  // To be measured again.
   }
 
-  void a_damaged_state_falls_back_to_the_one_before() {
+  void a_damaged_state_falls_back_to_its_copy() {
     const TempDir dir;
     ClientState state = ClientState::load(dir / "client").value();
     QVERIFY(state.attach({"shoal://a:1/?pin=x", "a", 1}).ok());
     QVERIFY(state.attach({"shoal://b:1/?pin=x", "b", 2}).ok());
     std::ofstream(dir / "client") << "torn";
-    QCOMPARE(ClientState::load(dir / "client").value().attachments().size(), size_t(1));
+    QCOMPARE(ClientState::load(dir / "client").value().attachments().size(), size_t(2));
   }
 
   void every_setting_is_documented_and_bounded() {
