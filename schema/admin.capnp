@@ -6,6 +6,7 @@ using Cxx = import "/capnp/c++.capnp";
 $Cxx.namespace("shoal::rpc");
 
 using Common = import "common.capnp";
+using Work = import "work.capnp";
 
 interface Admin {
   status @0 () -> (status :Status);
@@ -38,6 +39,25 @@ interface Admin {
 
   reconcileLedger @11 () -> (report :LedgerReport);
   # Adds up and checks all that the ledger ever said. Long; the coordinator works on meanwhile.
+
+  submitJob @12 (spec :Text) -> (upload :Work.JobUpload, inputs :List(Text));
+  # `spec` is a job file (docs/JOBS.md). `inputs` are the files to upload, as the job names them.
+
+  listJobs @13 (endedMax :UInt32) -> (jobs :List(Work.JobInfo));
+  # The live ones, and at most so many that ended, newest first.
+
+  showJob @14 (jobId :UInt64) -> (job :Work.JobInfo, events :List(Event));
+  changeJob @15 (jobId :UInt64, change :JobChange) -> (job :Work.JobInfo);
+  jobResults @16 (jobId :UInt64, task :Text, sink :Work.ByteSink) -> (digest :Text, items :UInt64);
+  # The output file of a task that is done; of one that is not, the confirmed items so far, with an
+  # empty digest. An empty `task` is the last one.
+
+  enum JobChange {
+    pause @0;
+    resume @1;
+    cancel @2;
+    retry @3;        # Items that were quarantined are tried again.
+  }
 }
 
 struct LedgerReport {
@@ -110,7 +130,7 @@ struct HostInfo {
     info @0 :Common.DeviceInfo;
     exact @1 :Bool;
     decodeRowsPerSecond @2 :Float64;
-    state @3 :Text;          # A word of DESIGN.md 7: working, standby, pooled, ...
+    state @3 :Text;          # As in HostStanding.Device; gone: its host is not connected.
     reason @4 :Text;
   }
 }

@@ -30,8 +30,8 @@ interface Agent {
   # What the coordinator would ask, before joining it: uses no invite and changes nothing.
 
   setMode @6 (resource :Resource, mode :Mode, forMs :UInt64) -> ();
-  # Durable. After `forMs` the resource is in the mode that the client starts with again (by rules,
-  # unless it was started with another one); 0: until changed.
+  # Durable. A pause, and any mode `forMs` long (0: until changed), passes: at its end, or by resume(),
+  # the mode before it holds again.
 
   setLeaveBy @7 (atMs :Int64) -> ();
   # From now on only work that ends before this wall time is taken, and then none; 0: no such time.
@@ -82,6 +82,9 @@ interface Agent {
 
   pairings @22 () -> (pairings :List(Pairing));
   unpair @23 (id :UInt64) -> ();
+
+  resume @24 (resource :Resource) -> ();
+  # Ends a pause, or a mode for a time. Nothing when there is none.
 }
 
 interface RemoteAgent {
@@ -198,10 +201,19 @@ struct Snapshot {
     jobClass @4 :Common.JobClass;
     firstFragment @5 :UInt32;
     lastFragment @6 :UInt32;
-    state @7 :Text;          # fetching, loading, ready, working
+    state @7 :Text;          # ahead, fetching, loading, ready, working
     sinceMs @8 :Int64;
     steps @9 :UInt64;
     rows @10 :UInt64;
+    unit @11 :Unit;          # When it is a unit of a job: then no session and no fragments.
+  }
+
+  struct Unit {
+    id @0 :UInt64;           # 0: it is a stage of a session.
+    itemsDone @1 :UInt32;
+    items @2 :UInt32;
+    untilMs @3 :Int64;       # Wall time at which its lease ends.
+    estimateMs @4 :UInt64;   # For the whole of it.
   }
 }
 
@@ -310,6 +322,7 @@ struct PastWork {
   steps @9 :UInt64;
   rows @10 :UInt64;
   ended @11 :Common.Message; # Why it ended.
+  unitId @12 :UInt64;        # 0: it was a stage of a session.
 }
 
 struct StoredReceipt {

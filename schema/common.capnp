@@ -76,6 +76,13 @@ struct Draw {
   position @3 :UInt64;          # With the seed, decides the draw.
 }
 
+struct Score {
+  # The log-likelihood of `token` after the row `row` of a step is wanted; at temperature 1.
+
+  row @0 :UInt32;
+  token @1 :Int32;
+}
+
 struct StepInput {
   # One step of a stage. Row i belongs to sequence sequences[i], at positions[i].
 
@@ -87,6 +94,9 @@ struct StepInput {
   }
   draws @4 :List(Draw);         # When it ends with the head; rows ascending. May be empty: then
                                 # the step only fills the caches.
+  scores @5 :List(Score);       # Likewise.
+  wantsFeatures @6 :Bool;       # Instead of draws and scores, when it ends with the head: the rows
+                                # after the final norm, as hidden.
 }
 
 struct StepOutput {
@@ -95,6 +105,7 @@ struct StepOutput {
     tokens @1 :List(Int32);     # One for each draw.
   }
   computeMicros @2 :UInt64;     # Time on the device, as the worker saw it.
+  logLikelihoods @3 :List(Float32);  # One for each score: natural logarithms.
 }
 
 interface Stage {
@@ -138,7 +149,7 @@ enum Privacy {
 struct JobClass {
   # What an owner allows or denies: a kind of work, on a model, at a level of privacy.
 
-  kind @0 :Text;             # "generate"; later the kinds of DESIGN.md 3.
+  kind @0 :Text;             # "generate", until there are jobs of other kinds.
   model @1 :Text;
   privacy @2 :Privacy;
 }

@@ -8,6 +8,7 @@ using Cxx = import "/capnp/c++.capnp";
 $Cxx.namespace("shoal::rpc");
 
 using Common = import "common.capnp";
+using Work = import "work.capnp";
 
 const protocolVersion :UInt32 = 1;
 
@@ -99,6 +100,8 @@ interface HostSession {
 
   describe @6 () -> (card :CoordinatorCard, receiptKey :Data);
   # As of Coordinator, and the Ed25519 public key that signs receipts: it never changes.
+
+  units @7 () -> (desk :Work.UnitDesk);
 }
 
 struct HostStanding {
@@ -112,7 +115,8 @@ struct HostStanding {
 
   struct Device {
     deviceId @0 :Text;
-    state @1 :Text;               # A word of DESIGN.md 7: working, pooled, paused, ...
+    state @1 :Text;               # working, pooled (without work), sleeping (starting),
+                                  # quarantined (failed), draining or paused.
     why @2 :Common.Message;       # Why it gets no work; no code when it works.
     sinceMs @3 :Int64;            # Wall clock of the coordinator.
   }

@@ -39,6 +39,16 @@ constexpr size_t kPromptBytesMax = 4u << 20;
 constexpr uint32_t kTokensMax = 1u << 20;   // Of one generation.
 constexpr uint32_t kListRowsMax = 100'000;  // Of any administrators' list.
 
+constexpr size_t kJobBytesMax = 1u << 20;       // Of a job file.
+constexpr size_t kJobInputBytesMax = 1u << 30;  // Of one task's input file.
+constexpr size_t kItemBytesMax = 4u << 20;      // Of one line of it.
+constexpr uint32_t kTasksPerJobMax = 256;
+constexpr uint32_t kUnitsAheadMax = 64;  // Leased by one device.
+constexpr uint32_t kItemsPerUnitMax = 4096;
+// Tokens of all of its items, and likewise of its output.
+constexpr uint32_t kTokensPerUnitMax = 1u << 20;
+constexpr uint32_t kStopTokensMax = 64;
+
 static_assert(kHiddenBytesMax < kMessageBytesMax && kManifestBytesMax < kMessageBytesMax);
 static_assert(kChunkBytesMax < kMessageBytesMax);
 

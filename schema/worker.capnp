@@ -24,8 +24,9 @@ interface Worker {
   # Answered by the worker's loop even while the device computes.
 
   setPace @5 (dutyPercent :UInt32, rowsMax :UInt32) -> ();
-  # From now on the device computes at most this part of the time (1 to 100), pausing between ops,
-  # and steps run in pieces of at most `rowsMax` rows (0: as they come). Results do not change.
+  # From now on the device computes at most this part of the time (1 to 100), pausing between ops, or
+  # between the fragments of a GPU's stage, and steps run in pieces of at most `rowsMax` rows (0: as
+  # they come). Results do not change.
 }
 
 interface StageLoader {
