@@ -22,8 +22,8 @@ Bytes smallest_need(const std::vector<OfferedModel>& models) {
 
 bool denies_all(const Pool& pool, HostId host, const std::vector<OfferedModel>& models) {
   return std::ranges::all_of(models, [&](const OfferedModel& model) {
-    return pool.denies(host, {"generate", model.name, false}) &&
-           pool.denies(host, {"generate", model.name, true});
+    return pool.denies(host, digest_of_class({"generate", model.name, false})) &&
+           pool.denies(host, digest_of_class({"generate", model.name, true}));
   });
 }
 

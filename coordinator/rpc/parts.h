@@ -61,7 +61,6 @@ struct Parts {
               clock,
               pool,
               sessions,
-              ledger,
               shards,
               journal,
               ends,

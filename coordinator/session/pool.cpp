@@ -8,6 +8,8 @@ namespace {
 
 constexpr double kHopRise = 0.1;
 
+}  // namespace
+
 Digest digest_of_class(const JobClass& job_class) {
   DigestBuilder builder;
   for (const std::string& text : {job_class.kind, job_class.model}) {
@@ -19,8 +21,6 @@ Digest digest_of_class(const JobClass& job_class) {
   builder.update(as_bytes(job_class.anchored ? "a" : "p"));
   return builder.finish();
 }
-
-}  // namespace
 
 Bytes usable_memory(Bytes memory) { return Bytes{memory.count / 10 * 9}; }
 
@@ -94,9 +94,9 @@ void Pool::set_denied(HostId id, uint64_t login, std::span<const JobClass> denie
   note_change();
 }
 
-bool Pool::denies(HostId id, const JobClass& job_class) const {
+bool Pool::denies(HostId id, const Digest& class_digest) const {
   const auto found = denied_.find(id);
-  return found != denied_.end() && found->second.contains(digest_of_class(job_class));
+  return found != denied_.end() && found->second.contains(class_digest);
 }
 
 void Pool::note_hop(HostId id, uint64_t login, double seconds) {
@@ -136,8 +136,9 @@ bool Pool::is_taken_back(const DevicePlace& place) const {
 
 std::vector<Pool::Offer> Pool::offers(kj::TimePoint now, const JobClass& job_class) const {
   std::vector<Offer> offers;
+  const Digest class_digest = digest_of_class(job_class);
   for (const auto& [id, host] : hosts_) {
-    const bool denied = denies(id, job_class);
+    const bool denied = denies(id, class_digest);
     for (const PoolDevice& device : host->devices) {
       if (device.state != DeviceState::kReady || !device.worker_key) continue;
       const Taken taken = host->taken_of(device.row.name_on_host);

@@ -52,6 +52,9 @@ struct DevicePlace {
 // small buffers.
 Bytes usable_memory(Bytes memory);
 
+// What a class of work is known by in the lists of what owners deny: a name may be long.
+Digest digest_of_class(const JobClass& job_class);
+
 class Pool {
  public:
   struct Host {
@@ -108,7 +111,7 @@ class Pool {
   // What the host's owner denies. It holds over logins, until the host says otherwise: so nothing
   // denied is given to a host that has just come back and has not spoken of it yet.
   void set_denied(HostId id, uint64_t login, std::span<const JobClass> denied);
-  bool denies(HostId id, const JobClass& job_class) const;
+  bool denies(HostId id, const Digest& class_digest) const;
   void note_hop(HostId id, uint64_t login, double seconds);  // A round trip, as measured.
 
   const std::map<HostId, std::unique_ptr<Host>>& hosts() const { return hosts_; }

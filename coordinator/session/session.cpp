@@ -62,6 +62,7 @@ Result<std::unique_ptr<Session>> Session::start(SessionNeeds& needs, std::set<Se
 
   SessionRow row;
   shared.job_class = {"generate", shared.model->name, shared.request.anchored};
+  shared.class_digest = digest_of_class(shared.job_class);
   row.model = shared.model->name;
   row.privacy = shared.request.anchored ? "anchored" : "public";
   row.state = "planning";

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "schema/limits.h"
 #include "schema/transport.h"
 
@@ -89,14 +90,15 @@ std::span<const FragmentCost> StageRunner::costs() const {
 
 LossCause StageRunner::cause_of(const kj::Exception& exception) const {
   if (exception.getType() == kj::Exception::Type::DISCONNECTED) {
-    return in_our_words("connection lost");
+    // What is seen of an owner who takes a device back is a call that fails.
+    const bool taken_back = device_ != nullptr && shared_.needs.pool.is_taken_back(device_->place);
+    return in_our_words(taken_back ? "its owner took the device back" : "connection lost");
   }
   const Error error = rpc::error_of(exception);
   const bool overloaded = exception.getType() == kj::Exception::Type::OVERLOADED;
   // Of those that are short of something, only a full disk or memory has a message of its own.
   if (overloaded && error.code != ErrorCode::kNoSpace) return in_our_words("no answer in time");
-  std::string text = error.message;
-  if (text.size() > limits::kReasonBytesMax / 2) text.resize(limits::kReasonBytesMax / 2);
+  const std::string text(cut_utf8(error.message, limits::kReasonBytesMax / 2));
   const bool sees_tokens = is_head() || is_tail();
   return {std::string("refused: ") + (sees_tokens ? words_for(error.code) : text),
           "refused: " + text};
@@ -120,7 +122,7 @@ const char* StageRunner::unfit_because() const {
   const Pool::Host* const host = shared_.needs.pool.find(device_->place.host, device_->place.login);
   if (host == nullptr) return "connection lost";
   if (needs_trust() && !host->trusted) return "its host is no longer trusted";
-  if (shared_.needs.pool.denies(device_->place.host, shared_.job_class))
+  if (shared_.needs.pool.denies(device_->place.host, shared_.class_digest))
     return "its owner no longer allows this class of work";
   const PoolDevice* const device = shared_.needs.pool.find(device_->place);
   if (device != nullptr && device->state == DeviceState::kPaused)
@@ -486,7 +488,7 @@ void StageRunner::lose(const LossCause& cause, bool refused, bool distrust, bool
   // An owner may have the device back at any time, and may deny a class of work: that is nobody's
   // failure, and says nothing of the input.
   const bool in_order = !distrust && (denied || needs.pool.is_taken_back(lost->place) ||
-                                      needs.pool.denies(lost->place.host, shared_.job_class));
+                                      needs.pool.denies(lost->place.host, shared_.class_digest));
   if (denied) shared_.denied_by[lost->place.host] = lost->place.login;
   if (!in_order) {
     DeviceLoss& loss = shared_.losses[device];

@@ -16,7 +16,6 @@
 
 #include "coordinator/session/journal.h"
 #include "coordinator/session/kept_inputs.h"
-#include "coordinator/session/ledger.h"
 #include "coordinator/session/live_model.h"
 #include "coordinator/session/options.h"
 #include "coordinator/session/pool.h"
@@ -34,7 +33,6 @@ struct SessionNeeds {
   const Clock& clock;
   Pool& pool;
   SessionTable& table;
-  Ledger& ledger;
   const ShardStore& shards;
   Journal& journal;
   SessionEnds& ends;
@@ -57,6 +55,7 @@ struct SessionShared {
   std::shared_ptr<const LiveModel> model;
   SessionRequest request;
   JobClass job_class;
+  Digest class_digest;  // Of job_class: asked for at every step.
   SessionId id;
   std::vector<int32_t> tokens;  // The prompt's, then the generated ones.
   int64_t context = 0;          // Positions of each stage's cache.

@@ -173,10 +173,4 @@ Result<int64_t> LedgerTable::count() {
   return one_number(store_.query("SELECT count(*) FROM ledger"));
 }
 
-Result<int64_t> LedgerTable::count_without_receipt() {
-  return one_number(
-      store_.query("SELECT count(*) FROM ledger WHERE NOT EXISTS (SELECT 1 FROM receipt WHERE "
-                   "ledger_id = ledger.id)"));
-}
-
 }  // namespace shoal

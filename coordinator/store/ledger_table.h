@@ -84,7 +84,6 @@ class LedgerTable {
   // All hosts' in the order in which they were written.
   Result<std::vector<JudgedWork>> all_receipts(int64_t after_id, int64_t count_max);
   Result<int64_t> count();
-  Result<int64_t> count_without_receipt();
 
  private:
   Store& store_;

@@ -29,7 +29,7 @@ struct CoordinatorSituation {
   bool has_sessions = false;
 };
 
-// DESIGN.md 7: working, pooled, sleeping, quarantined, draining, paused.
+// Working, pooled, sleeping, quarantined, draining, paused.
 std::string_view state_word(DeviceState state, int stages);
 
 // A code of schema/message.h; empty when it works. "standing.leaving" and
