@@ -3,7 +3,6 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <cmath>
 
 #include "base/log.h"
 #include "base/text.h"
@@ -97,7 +96,9 @@ Message say_power(const Readings& readings) {
   const MessageParameter none = std::string("–");
   return {*readings.on_battery ? "sensor.power_battery" : "sensor.power_line",
           {readings.battery_percent ? MessageParameter(Percent{*readings.battery_percent}) : none,
-           readings.power_profile ? MessageParameter(*readings.power_profile) : none}};
+           readings.power_profile.value_or("none") == "none"
+               ? none
+               : MessageParameter(*readings.power_profile)}};
 }
 
 void take_sleep(const json&, Readings&) {}  // See set_sleeping().
@@ -166,7 +167,6 @@ void take_gpus(const json& line, Readings& to) {
     gpu.load = real_of(entry, "load", 0, 1);
     gpu.memory_total = quantity_of<Bytes>(entry, "memory_total");
     gpu.memory_used = quantity_of<Bytes>(entry, "memory_used");
-    gpu.drives_display = flag_of(entry, "drives_display");
     to.gpus->push_back(std::move(gpu));
   }
 }

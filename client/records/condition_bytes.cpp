@@ -8,7 +8,7 @@
 namespace shoal::client {
 namespace {
 
-constexpr uint8_t kForm = 1;
+constexpr uint8_t kForm = 2;
 constexpr size_t kTextMax = 200;
 constexpr size_t kListMax = 32;
 constexpr uint8_t kUnknown = 0xff;
@@ -67,7 +67,6 @@ void put_gpu(ByteWriter& to, const GpuReading& gpu) {
   put_small(to, times(gpu.load, 100));
   put_memory(to, gpu.memory_total);
   put_memory(to, gpu.memory_used);
-  put_flag(to, gpu.drives_display);
 }
 Result<GpuReading> take_gpu(ByteReader& from) {
   GpuReading gpu;
@@ -78,7 +77,6 @@ Result<GpuReading> take_gpu(ByteReader& from) {
   SHOAL_TRY_ASSIGN(load, take_small(from));
   SHOAL_TRY_ASSIGN(total, take_memory(from));
   SHOAL_TRY_ASSIGN(used, take_memory(from));
-  SHOAL_TRY_ASSIGN(display, take_flag(from));
   gpu.pci_address = pci_address;
   gpu.uuid = uuid;
   gpu.name = name;
@@ -86,7 +84,6 @@ Result<GpuReading> take_gpu(ByteReader& from) {
   gpu.load = times(load, 0.01);
   gpu.memory_total = total;
   gpu.memory_used = used;
-  gpu.drives_display = display;
   return gpu;
 }
 

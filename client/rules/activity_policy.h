@@ -23,7 +23,8 @@ enum class Mode { kByRules, kAlways, kPaused };
 // What the owner chose for one resource. Durable.
 struct ModeChoice {
   Mode mode = Mode::kByRules;
-  std::optional<Millis> until;  // Wall time at which it goes by rules again; none: not by itself.
+  std::optional<Millis> until;  // Wall time at which it ends; none: not by itself.
+  Millis length{0};             // How long it was chosen for: a clock set back must not stretch it.
 };
 
 // As the tray shows them (schema/agent.capnp).

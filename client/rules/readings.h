@@ -26,7 +26,6 @@ struct GpuReading {
   std::optional<double> joules;  // A counter that only grows.
   std::optional<double> load;    // 0 to 1, all programs, ours included.
   std::optional<Bytes> memory_total, memory_used;
-  std::optional<bool> drives_display;
 };
 
 struct Readings {
@@ -39,8 +38,9 @@ struct Readings {
   // Power.
   std::optional<bool> on_battery;
   std::optional<double> battery_percent;
-  std::optional<std::string> power_profile;  // "power-saver", "balanced", "performance"
-  bool sleeping = false;                     // The system said that it is about to sleep or end.
+  std::optional<std::string>
+      power_profile;  // "power-saver", "balanced", "performance"; "none": nothing offers profiles
+  bool sleeping = false;  // The system said that it is about to sleep or end.
 
   // Load that is not ours.
   std::optional<double> other_cpu_load;              // 0 to 1 of all processors.

@@ -4,11 +4,11 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <limits>
 
 #include "base/text.h"
+#include "client/sensors/system_files.h"
 
 namespace shoal::client {
 namespace {
@@ -16,11 +16,6 @@ namespace {
 constexpr size_t kTextBytesMax = 200;
 constexpr int kPropertiesMax = 256;
 constexpr int kSignalsAtOnceMax = 1'000;
-
-std::string environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
 
 // The variant or plain value that comes next; none for a kind that nobody here asks for, which is
 // skipped. REQUIRES: the message is at a variant.

@@ -15,7 +15,6 @@
 #include <variant>
 #include <vector>
 
-#include "base/host.h"
 #include "base/result.h"
 #include "base/units.h"
 #include "client/sensors/sensor.h"
@@ -26,6 +25,8 @@ namespace shoal::client {
 struct BusPlace {
   std::string service, path, interface;
 };
+inline const BusPlace kLogind = {"org.freedesktop.login1", "/org/freedesktop/login1",
+                                 "org.freedesktop.login1.Manager"};
 
 using BusArgument = std::variant<std::string, uint32_t>;
 using BusValue = std::variant<bool, int64_t, uint64_t, double, std::string>;

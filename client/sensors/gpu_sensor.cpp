@@ -88,7 +88,6 @@ class GpuSensor final : public Sensor {
         if (card == cards.end()) continue;
         fill(gpu.temperature_c, card->temperature_c);
         fill(gpu.watts, card->watts);
-        if (card->drives_display.value_or(false)) gpu.drives_display = true;
         cards.erase(card);
       }
       if (!gpus.empty()) answer.backend = "nvml";
@@ -124,7 +123,6 @@ class GpuSensor final : public Sensor {
     put("load", gpu.load);
     if (gpu.memory_total) json["memory_total"] = gpu.memory_total->count;
     if (gpu.memory_used) json["memory_used"] = gpu.memory_used->count;
-    if (gpu.drives_display) json["drives_display"] = *gpu.drives_display;
     return json;
   }
 
@@ -158,13 +156,6 @@ class GpuSensor final : public Sensor {
       card.name = vendor_name(*vendor) + " " + read_word(device / "device").value_or("graphics");
       const bool asleep =
           read_word(device / "power" / "runtime_status").value_or("") == "suspended";
-      card.drives_display = false;
-      for (const std::string& connector : names) {
-        if (connector.starts_with(name + "-") &&
-            read_word(folder / connector / "enabled").value_or("") == "enabled") {
-          card.drives_display = true;
-        }
-      }
       if (!asleep) read_figures(device, card);
       cards.push_back(std::move(card));
     }

@@ -11,8 +11,6 @@ const BusPlace kMutter = {"org.gnome.Mutter.IdleMonitor", "/org/gnome/Mutter/Idl
                           "org.gnome.Mutter.IdleMonitor"};
 const BusPlace kScreenSaver = {"org.freedesktop.ScreenSaver", "/org/freedesktop/ScreenSaver",
                                "org.freedesktop.ScreenSaver"};
-const BusPlace kLogind = {"org.freedesktop.login1", "/org/freedesktop/login1",
-                          "org.freedesktop.login1.Manager"};
 
 Error strange(std::string_view whom) {
   return {ErrorCode::kCorrupt, std::string(whom) + " gave an idle time that makes no sense"};

@@ -25,9 +25,6 @@ constexpr Millis kTerminalsEach{5'000};  // The kernel notes the time of typing 
 constexpr size_t kSessionsMax = 16;
 constexpr std::string_view kTerminals = "terminals";
 
-const BusPlace kLogind = {"org.freedesktop.login1", "/org/freedesktop/login1",
-                          "org.freedesktop.login1.Manager"};
-
 struct Candidate {
   std::unique_ptr<IdleBackend> backend;
   SensorBackend state;
@@ -116,7 +113,6 @@ class IdleSensor final : public Sensor {
       if (sessions_.other_user) {
         least = Millis{0};
         answer.backend = "logind";
-        answer.values["other_user"] = true;
       }
     }
     // Who touches a locked computer is about to unlock it.

@@ -5,11 +5,11 @@
 #include <poll.h>
 #include <wayland-client.h>
 
-#include <cstdlib>
 #include <cstring>
 #include <list>
 
 #include "client/sensors/idle_backend.h"
+#include "client/sensors/system_files.h"
 
 namespace shoal::client {
 namespace {
@@ -17,11 +17,6 @@ namespace {
 constexpr Millis kNotifyAfter{1'000};
 constexpr Millis kProveEach{5'000};  // How often the compositor has to show that it lives.
 constexpr size_t kSeatsMax = 16;
-
-std::string environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
 
 struct Seat {
   uint32_t name = 0;  // As the registry numbers it.

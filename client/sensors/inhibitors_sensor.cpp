@@ -13,8 +13,6 @@ constexpr Millis kEach{10'000};  // A film begins with a touch.
 constexpr size_t kInhibitorsMax = 64;
 constexpr uint32_t kGnomeIdle = 8;  // What GNOME calls "do not count the session as idle".
 
-const BusPlace kLogind = {"org.freedesktop.login1", "/org/freedesktop/login1",
-                          "org.freedesktop.login1.Manager"};
 const BusPlace kGnome = {"org.gnome.SessionManager", "/org/gnome/SessionManager",
                          "org.gnome.SessionManager"};
 const BusPlace kPowerManagement = {"org.freedesktop.PowerManagement.Inhibit",

@@ -79,8 +79,7 @@ class LoadSensor final : public Sensor {
     const std::optional<SystemTime> before = std::exchange(last_, now);
     const int64_t own_before = std::exchange(own_, own);
     if (!before) {
-      SensorAnswer first = SensorAnswer::unknown("it is being measured", kFirstSpan);
-      return first;
+      return SensorAnswer::unknown("it is being measured", kFirstSpan);
     }
     const int64_t all = now->all - before->all;
     if (all <= 0) return {};
@@ -92,7 +91,6 @@ class LoadSensor final : public Sensor {
     const double whole = static_cast<double>(all);
     answer.values["other_cpu_load"] =
         std::clamp(static_cast<double>(busy - ours) / whole, 0.0, 1.0);
-    answer.values["own_cpu_load"] = std::clamp(static_cast<double>(ours) / whole, 0.0, 1.0);
     return answer;
   }
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cmath>
 #include <cstdio>
 
 #include "base/text.h"
@@ -74,7 +73,6 @@ struct Nvml::Library {
   Status (*energy)(Device, unsigned long long*) = nullptr;
   Status (*utilization)(Device, Utilization*) = nullptr;
   Status (*memory)(Device, Memory*) = nullptr;
-  Status (*display_active)(Device, int*) = nullptr;
 
   ~Library() {
     if (handle != nullptr) dlclose(handle);
@@ -104,7 +102,6 @@ struct Nvml::Library {
     l.find(l.energy, "nvmlDeviceGetTotalEnergyConsumption");
     l.find(l.utilization, "nvmlDeviceGetUtilizationRates");
     l.find(l.memory, "nvmlDeviceGetMemoryInfo");
-    l.find(l.display_active, "nvmlDeviceGetDisplayActive");
     return library;
   }
 
@@ -227,8 +224,6 @@ Result<std::vector<GpuReading>> Nvml::read(
       reading.memory_total = Bytes{static_cast<int64_t>(memory.total)};
       reading.memory_used = Bytes{static_cast<int64_t>(memory.used)};
     }
-    int active = 0;
-    if (ask(library_->display_active, &active)) reading.drives_display = active != 0;
     if (worst != kOk) {
       // What a card tells while it fails counts for nothing; the others are known all the same.
       if (!failure) failure = library_->failed(worst);

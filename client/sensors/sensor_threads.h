@@ -47,9 +47,9 @@ class SensorThreads {
   OwnedFd wake_;
   std::vector<std::unique_ptr<Run>> runs_;
   // Sensors' threads and the main thread meet in what this guards: every Run's shared part. Each
-  // holds it for the time of a copy.
+  // holds it while it writes or takes a line.
   std::mutex mutex_;
-  std::shared_ptr<const SensorConfiguration> configuration_;  // Guarded by mutex_.
+  std::shared_ptr<const SensorConfiguration> configuration_;  // GUARDED_BY(mutex_)
 };
 
 }  // namespace shoal::client

@@ -1,10 +1,11 @@
 // Says at once that the computer is about to sleep or to end, and holds it for the moment that the
 // client needs to let go of its devices.
 
+#include <fcntl.h>
+
+#include "base/host.h"
 #include "client/sensors/bus.h"
 #include "client/sensors/sensor.h"
-
-#include <fcntl.h>
 
 namespace shoal::client {
 namespace {
@@ -12,9 +13,6 @@ namespace {
 constexpr Millis kEach{10'000};
 // The system's own patience is five seconds unless its administrator changed it.
 constexpr Millis kHoldMax{5'000};
-
-const BusPlace kLogind = {"org.freedesktop.login1", "/org/freedesktop/login1",
-                          "org.freedesktop.login1.Manager"};
 
 class SleepSensor final : public Sensor {
  public:
@@ -47,8 +45,7 @@ class SleepSensor final : public Sensor {
     SensorAnswer answer;
     answer.backend = "logind";
     answer.values["sleeping"] = sleeping;
-    answer.values["ending"] = end_coming_;
-    answer.values["holds"] = hold_.get() >= 0;
+    answer.values["holds"] = hold_.get() >= 0;  // For who looks into it: nothing decides by it.
     answer.problem = problem;
     answer.backends = {{"logind", true, problem, {}}};
     answer.next = kEach;

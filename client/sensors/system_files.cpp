@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <unistd.h>
+#include <cstdlib>
 
 #include <algorithm>
 #include <charconv>
@@ -43,6 +44,11 @@ std::vector<std::string_view> split(std::string_view text, const Keep& ends) {
 }
 
 }  // namespace
+
+std::string environment(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
 
 std::optional<std::string> read_small_file(const std::filesystem::path& path, size_t bytes_max) {
   const OwnedFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));

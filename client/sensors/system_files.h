@@ -13,6 +13,9 @@
 
 namespace shoal::client {
 
+// Empty when it is not set.
+std::string environment(const char* name);
+
 // The beginning of the file, at most `bytes_max`; none when it cannot be read. Such files report no
 // size, so it is read to its end.
 std::optional<std::string> read_small_file(const std::filesystem::path& path,

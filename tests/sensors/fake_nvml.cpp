@@ -1,7 +1,7 @@
 // NVIDIA's management library, as the JSON file named by SHOAL_FAKE_NVML says:
 //   {"init": 0, "hang": false, "devices": [{"domain": 0, "bus": 1, "device": 0, "uuid": "GPU-...",
 //     "name": "...", "temperature": 61, "milliwatts": 120000, "millijoules": 5000, "load": 40,
-//     "total": 8589934592, "used": 1073741824, "display": 1, "status": 0}]}
+//     "total": 8589934592, "used": 1073741824, "status": 0}]}
 // Read anew at each start of the library; what a card tells, and whether all hangs, at each
 // question. Cards that came after the start are not seen until the next, as with the real one.
 
@@ -121,9 +121,6 @@ struct Memory {
 Status nvmlDeviceGetMemoryInfo(void* handle, Memory* memory) {
   const Status status = give(handle, "total", &memory->total);
   return status != 0 ? status : give(handle, "used", &memory->used);
-}
-Status nvmlDeviceGetDisplayActive(void* handle, int* active) {
-  return give(handle, "display", active);
 }
 
 }  // extern "C"

@@ -38,7 +38,6 @@ class Load(SensorsTest):
         self.proc_stat(1_600, 1_400)
         line = sensors.wait("load", known)
         self.assertAlmostEqual(line["other_cpu_load"], 0.2)
-        self.assertAlmostEqual(line["own_cpu_load"], 0.4)
         return sensors
 
     def more(self):
@@ -189,7 +188,6 @@ class Cards(SensorsTest):
         self.card(0, "0000:03:00.0", vendor="0x1002", device="0x744c", gpu_busy_percent=37,
                   mem_info_vram_total=1000, mem_info_vram_used=200,
                   hwmon__hwmon4__temp1_input=71_000, hwmon__hwmon4__power1_average=95_500_000)
-        self.write("sys/class/drm/card0-DP-1/enabled", "enabled\n")
         self.card(1, "0000:00:02.0", vendor="0x8086", device="0x4680",
                   hwmon__hwmon5__energy1_input=7_500_000)
         # Switched off to save power: not to be woken by being looked at.
@@ -201,10 +199,8 @@ class Cards(SensorsTest):
         amd, intel, asleep = line["gpus"]
         self.assertEqual(
             amd, {"pci": "0000:03:00.0", "uuid": "", "name": "AMD 0x744c", "load": 0.37,
-                  "memory_total": 1000, "memory_used": 200, "temperature_c": 71.0, "watts": 95.5,
-                  "drives_display": True})
-        self.assertEqual((intel["pci"], intel["joules"], intel["drives_display"]),
-                         ("0000:00:02.0", 7.5, False))
+                  "memory_total": 1000, "memory_used": 200, "temperature_c": 71.0, "watts": 95.5})
+        self.assertEqual((intel["pci"], intel["joules"]), ("0000:00:02.0", 7.5))
         self.assertEqual(asleep["pci"], "0000:04:00.0")
         self.assertNotIn("load", asleep)
 
@@ -220,8 +216,7 @@ class Cards(SensorsTest):
         self.assertEqual(
             first, {"pci": "0000:01:00.0", "uuid": "0a1b2c3d000011112222333344445555",
                     "name": "RTX", "temperature_c": 61, "watts": 120.5, "joules": 5.25,
-                    "load": 0.4, "memory_total": 8 << 30, "memory_used": 1 << 30,
-                    "drives_display": True})
+                    "load": 0.4, "memory_total": 8 << 30, "memory_used": 1 << 30})
         # F3: the same bus in another domain is another card. What makes no sense is left out.
         self.assertEqual(second, {"pci": "10001:01:00.0", "uuid": "", "name": ""})
 
