@@ -144,7 +144,13 @@ CoordinatorLink* Agent::find_link(const std::string& pin) const {
 std::string Agent::coordinator_name(const std::string& pin) const {
   const CoordinatorLink* const link = find_link(pin);
   if (link == nullptr) return "";
-  return link->coordinator_name().empty() ? shown_url(link->url()) : link->coordinator_name();
+  if (!link->coordinator_name().empty()) return link->coordinator_name();
+  // Not connected yet in this run, but known from the one in which it was joined.
+  for (const Attachment& known : parts_.state.attachments()) {
+    const Result<rpc::AttachUrl> url = rpc::parse_attach_url(known.url);
+    if (url.ok() && url.value().pin == pin && !known.name.empty()) return known.name;
+  }
+  return shown_url(link->url());
 }
 
 std::vector<std::string> Agent::private_words() const {
@@ -167,22 +173,31 @@ std::map<std::string, HostStanding> Agent::standings() const {
 
 // --- What the owner orders ---
 
-Mode Agent::start_mode(Resource) const { return options_.start_mode; }
-
 ModeChoice Agent::mode_of(Resource resource) const {
-  const std::optional<ModeChoice>& chosen = parts_.state.memory().modes[static_cast<int>(resource)];
-  const bool over = chosen && chosen->until && *chosen->until <= parts_.clock.now_wall();
-  return chosen && !over ? *chosen : ModeChoice{start_mode(resource), {}};
+  const ClientMemory& memory = parts_.state.memory();
+  const auto i = static_cast<int>(resource);
+  const std::optional<ModeChoice>& passing = memory.passing[i];
+  const bool over = passing && passing->until && *passing->until <= parts_.clock.now_wall();
+  if (passing && !over) return *passing;
+  return memory.modes[i].value_or(ModeChoice{options_.start_mode, {}});
 }
 
 void Agent::forget_ended_modes(Millis now) {
   for (int i = 0; i < kResourceCount; ++i) {
-    const std::optional<ModeChoice>& chosen = parts_.state.memory().modes[i];
-    if (!chosen || !chosen->until || *chosen->until > now) continue;
-    log_info("agent", "mode_over", {{"resource", i}});
+    const std::optional<ModeChoice>& passing = parts_.state.memory().passing[i];
+    if (!passing || !passing->until) continue;
+    const bool over = *passing->until <= now;
+    const bool stretched = *passing->until - now > passing->length;  // The clock was set back.
+    if (!over && !stretched) continue;
+    log_info("agent", over ? "mode_over" : "mode_shortened", {{"resource", i}});
     // When it cannot be stored it is over all the same: see mode_of().
-    const Result<void> stored =
-        parts_.state.change([i](ClientMemory& memory) { memory.modes[i].reset(); });
+    const Result<void> stored = parts_.state.change([&](ClientMemory& memory) {
+      if (over) {
+        memory.passing[i].reset();
+      } else {
+        memory.passing[i]->until = now + memory.passing[i]->length;
+      }
+    });
     if (!stored.ok()) log_warning("agent", "not_stored", {{"cause", stored.error()}});
     changed();
   }
@@ -192,18 +207,38 @@ Result<void> Agent::set_mode(Resource resource, Mode mode, Millis for_ms) {
   if (for_ms.count < 0 || for_ms > kModeLengthMax) {
     return Error{ErrorCode::kInvalid, "a mode can be set for a year at most"};
   }
-  ModeChoice choice{mode, {}};
-  if (for_ms.count > 0 && mode != Mode::kByRules) choice.until = parts_.clock.now_wall() + for_ms;
+  ModeChoice choice;
+  choice.mode = mode;
+  if (for_ms.count > 0) {
+    choice.until = parts_.clock.now_wall() + for_ms;
+    choice.length = for_ms;
+  }
   SHOAL_TRY(parts_.state.change([&](ClientMemory& memory) {
-    std::optional<ModeChoice>& chosen = memory.modes[static_cast<int>(resource)];
-    // Who resumes what he paused wants what was before, as when the pause ends by itself.
-    const bool resumes = mode == Mode::kByRules && chosen && chosen->mode == Mode::kPaused;
-    chosen = resumes ? std::optional<ModeChoice>() : choice;
+    const auto i = static_cast<int>(resource);
+    memory.passing[i].reset();
+    (mode == Mode::kPaused || choice.until ? memory.passing : memory.modes)[i] = choice;
   }));
   log_info("agent", "mode_set",
            {{"resource", static_cast<int>(resource)},
             {"mode", static_cast<int>(mode)},
             {"for_ms", for_ms}});
+  judge();
+  changed();
+  return {};
+}
+
+Result<void> Agent::resume(Resource resource) {
+  const auto i = static_cast<int>(resource);
+  const ModeChoice start{options_.start_mode, {}};
+  const ClientMemory& now = parts_.state.memory();
+  const bool paused_before = now.modes[i].value_or(start).mode == Mode::kPaused;
+  if (!now.passing[i] && !paused_before) return {};
+  SHOAL_TRY(parts_.state.change([&](ClientMemory& memory) {
+    memory.passing[i].reset();
+    // A client that was started paused has no mode to go back to.
+    if (paused_before) memory.modes[i] = ModeChoice{};
+  }));
+  log_info("agent", "resumed", {{"resource", i}});
   judge();
   changed();
   return {};

@@ -78,6 +78,7 @@ class Agent final : private LentDevice::Needs,
 
   // What the owner orders. Durable when it returns, and acts at once.
   Result<void> set_mode(Resource resource, Mode mode, Millis for_ms);
+  Result<void> resume(Resource resource);       // Ends a pause, or a mode for a time.
   ModeChoice mode_of(Resource resource) const;  // As it holds now.
   Result<void> set_leave_by(std::optional<Millis> at);
   Result<void> change_settings(const std::vector<SettingChange>& changes);
@@ -172,7 +173,6 @@ class Agent final : private LentDevice::Needs,
   OverallInput overall_input();
   void tell_coordinators_if_other();
 
-  Mode start_mode(Resource resource) const;
   void forget_ended_modes(Millis now);
   void settings_act();
   void choose_lent();

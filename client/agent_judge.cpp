@@ -221,8 +221,8 @@ Verdict Agent::shown_verdict(LentDevice& device) const {
     return verdict(Activity::kWaiting, "device.missing", {facts.name}, "device.missing.remedy");
   }
   if (parts_.records.disk_is_full()) {
-    return verdict(Activity::kAttention, "attention.disk_full",
-                   {english(parts_.records.problem())});
+    const Message& problem = parts_.records.problem();
+    return verdict(Activity::kAttention, problem.code, problem.parameters);
   }
   const Verdict& rules = verdicts_.of_device(facts.id);
   if (!rules.allowed()) return rules;

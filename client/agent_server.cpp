@@ -129,6 +129,11 @@ kj::Promise<void> AgentServer::setMode(SetModeContext context) {
   return kj::READY_NOW;
 }
 
+kj::Promise<void> AgentServer::resume(ResumeContext context) {
+  rpc::require(agent_.resume(read_resource(context.getParams().getResource())));
+  return kj::READY_NOW;
+}
+
 kj::Promise<void> AgentServer::setLeaveBy(SetLeaveByContext context) {
   const Millis at = within(context.getParams().getAtMs());
   rpc::require(agent_.set_leave_by(at.count == 0 ? std::nullopt : std::optional<Millis>(at)));

@@ -39,6 +39,7 @@ class AgentServer final : public rpc::Agent::Server {
   kj::Promise<void> detach(DetachContext context) override;
   kj::Promise<void> previewAttach(PreviewAttachContext context) override;
   kj::Promise<void> setMode(SetModeContext context) override;
+  kj::Promise<void> resume(ResumeContext context) override;
   kj::Promise<void> setLeaveBy(SetLeaveByContext context) override;
   kj::Promise<void> settings(SettingsContext context) override;
   kj::Promise<void> changeSettings(ChangeSettingsContext context) override;

@@ -96,7 +96,7 @@ void Agent::write_report(rpc::HostSession::ReportParams::Builder report) {
 
 void Agent::write_connection(CoordinatorLink& link, rpc::Snapshot::Connection::Builder to) {
   to.setUrl(shown_url(link.url()));
-  to.setName(link.coordinator_name());
+  to.setName(coordinator_name(link.url().pin));
   to.setState(state_name(link.state()));
   to.setReason(std::string(cut_utf8(link.reason(), limits::kReasonBytesMax)));
   to.setRetryInMs(static_cast<uint32_t>(link.retry_in().count));

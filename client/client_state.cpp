@@ -23,17 +23,20 @@ DeviceFacts facts_of(const Json& json) {
 constexpr const char* kResourceNames[] = {"gpu", "cpu", "network"};
 constexpr const char* kModeNames[] = {"rules", "always", "paused"};
 
-Json modes_json(const ClientMemory& memory) {
+using Modes = std::optional<ModeChoice>[kResourceCount];
+
+Json modes_json(const Modes& modes) {
   Json json = Json::object();
   for (int i = 0; i < kResourceCount; ++i) {
-    if (!memory.modes[i]) continue;
-    json[kResourceNames[i]] = {{"mode", kModeNames[static_cast<int>(memory.modes[i]->mode)]},
-                               {"until_ms", memory.modes[i]->until.value_or(Millis{0}).count}};
+    if (!modes[i]) continue;
+    json[kResourceNames[i]] = {{"mode", kModeNames[static_cast<int>(modes[i]->mode)]},
+                               {"until_ms", modes[i]->until.value_or(Millis{0}).count},
+                               {"length_ms", modes[i]->length.count}};
   }
   return json;
 }
 
-void read_modes(const Json& json, ClientMemory& memory) {
+void read_modes(const Json& json, Modes& modes) {
   for (int i = 0; i < kResourceCount; ++i) {
     if (!json.contains(kResourceNames[i])) continue;
     const Json& entry = json[kResourceNames[i]];
@@ -44,7 +47,8 @@ void read_modes(const Json& json, ClientMemory& memory) {
     }
     const int64_t until = entry.at("until_ms");
     if (until != 0) choice.until = Millis{until};
-    memory.modes[i] = choice;
+    choice.length = Millis{entry.value("length_ms", INT64_MAX)};
+    modes[i] = choice;
   }
 }
 
@@ -57,11 +61,14 @@ Json to_json(const Pairing& pairing) {
 }
 
 Json to_json(const ClientMemory& memory) {
-  Json json = {
-      {"attachments", Json::array()},   {"measurements", Json::object()},
-      {"modes", modes_json(memory)},    {"leave_by_ms", memory.leave_by.value_or(Millis{0}).count},
-      {"last_work_ms", Json::object()}, {"pairings", Json::array()},
-      {"devices", Json::array()}};
+  Json json = {{"attachments", Json::array()},
+               {"measurements", Json::object()},
+               {"modes", modes_json(memory.modes)},
+               {"passing", modes_json(memory.passing)},
+               {"leave_by_ms", memory.leave_by.value_or(Millis{0}).count},
+               {"last_work_ms", Json::object()},
+               {"pairings", Json::array()},
+               {"devices", Json::array()}};
   for (const Attachment& a : memory.attachments) {
     json["attachments"].push_back({{"url", a.url}, {"name", a.name}, {"host_id", a.host_id}});
   }
@@ -85,7 +92,8 @@ ClientMemory memory_of(const Json& json) {
     memory.measurements[key] = measurement_of(entry);
   }
   if (!json.contains("modes")) return memory;  // Written before owners could choose.
-  read_modes(json["modes"], memory);
+  read_modes(json["modes"], memory.modes);
+  read_modes(json.value("passing", Json::object()), memory.passing);
   if (const int64_t at = json.at("leave_by_ms"); at != 0) memory.leave_by = Millis{at};
   for (const auto& [pin, entry] : json.at("last_work_ms").items()) {
     memory.last_work[pin] = Millis{entry};

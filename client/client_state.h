@@ -38,7 +38,9 @@ struct KnownDevice {
 struct ClientMemory {
   std::vector<Attachment> attachments;
   std::map<std::string, Measurement> measurements;  // By device, driver and version.
-  std::optional<ModeChoice> modes[kResourceCount];  // None: the owner never chose.
+  std::optional<ModeChoice> modes[kResourceCount];  // Lasting. None: the owner never chose.
+  std::optional<ModeChoice>
+      passing[kResourceCount];  // A pause, or a mode for a time: it goes first.
   std::optional<Millis> leave_by;
   // Wall time of the last step from a coordinator, by the pin of its certificate; some minutes
   // late.

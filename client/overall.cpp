@@ -21,8 +21,7 @@ using State = OverallInput::Link::State;
 
 std::optional<Verdict> attention(const OverallInput& input) {
   if (input.disk_problem) {
-    return verdict(Activity::kAttention,
-                   message("attention.disk_full", {english(*input.disk_problem)}));
+    return verdict(Activity::kAttention, *input.disk_problem);
   }
   if (input.consents_lost) {
     return verdict(Activity::kAttention, *input.consents_lost,

@@ -74,17 +74,12 @@ void pause_all(AgentLink& link, QObject* receiver, Millis length, Failed failed)
 }
 
 void resume_all(AgentLink& link, QObject* receiver, Failed failed) {
-  const SnapshotPtr& snapshot = link.snapshot();
   for (const rpc::Resource resource : kResources) {
-    // The newest snapshot may be older than the owner's last click, so what it calls "by rules" is
-    // told again; only what works always stays as it is.
-    bool always = false;
-    if (snapshot != nullptr) {
-      for (const auto state : snapshot->reader().getResources()) {
-        if (state.getResource() == resource) always = state.getMode() == rpc::Mode::ALWAYS;
-      }
-    }
-    if (!always) set_mode(link, receiver, resource, rpc::Mode::BY_RULES, Millis{0}, failed);
+    link.call<&rpc::Agent::Client::resumeRequest>(
+        receiver, [&](auto params) { params.setResource(resource); },
+        [failed](AnswerOf<&rpc::Agent::Client::resumeRequest> answer) {
+          if (!answer.ok() && failed) failed(answer.error());
+        });
   }
 }
 

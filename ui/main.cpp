@@ -38,7 +38,7 @@ Order read_order(int argc, char** argv) {
   const QCommandLineOption version("version", "Show the version.");
   const QCommandLineOption hidden("hidden", "Start in the tray, without a window.");
   const QCommandLineOption pause("pause", "Pause everything until you resume.");
-  const QCommandLineOption resume("resume", "Go by the rules again.");
+  const QCommandLineOption resume("resume", "End the pause.");
   const QCommandLineOption quit("quit", "Quit the window and the icon.");
   // Qt's own options are taken out by QApplication later; here they must not be errors.
   const QCommandLineOption platform({"platform", "style", "display"}, "As in every Qt program.",

@@ -91,8 +91,9 @@ Result<void> attach(const CommandOptions& options, const AttachChoice& choice) {
   };
   SHOAL_TRY_ASSIGN(lock, ask_or_lock(options, place, by_agent));
   if (lock) {
-    SHOAL_TRY_ASSIGN(identity, load_or_make_identity(place.identity()));
     SHOAL_TRY_ASSIGN(state, ClientState::load(place.state()));
+    SHOAL_TRY_ASSIGN(identity,
+                     load_or_make_identity(place.identity(), !state.attachments().empty()));
     Result<Attachment> attachment = with_loop<Attachment>([&](Loop loop) -> Result<Attachment> {
       return attach_alone(loop, url, identity, place, choice.deny);
     });

@@ -64,6 +64,26 @@ Result<void> set_mode(const CommandOptions& options, const Choice& choice, rpc::
   });
 }
 
+Result<void> resume(const CommandOptions& options, const Choice& choice) {
+  return ask_agent(options, [&](AgentSession& session) -> Result<void> {
+    Json names = Json::array();
+    std::string text;
+    for (const rpc::Resource resource : choice.resources()) {
+      auto request = session.agent.resumeRequest();
+      request.setResource(resource);
+      session.ask(kj::mv(request));
+      names.push_back(word_of(resource));
+      text += (text.empty() ? "" : ", ") + std::string(word_of(resource));
+    }
+    if (options.json) {
+      print_json(Json{{"resumed", names}});
+    } else {
+      print_text(text + ": as before the pause");
+    }
+    return {};
+  });
+}
+
 // Empty: for ever, which is 0 on the wire.
 Result<Millis> parse_lasting(const std::string& text) {
   if (text.empty() || text == "until-resumed") return Millis{0};
@@ -117,13 +137,11 @@ void add_mode_commands(Commands& commands) {
   pause_command.add_option("for", pause.word, "Such as 15m, 1h, 2d or until-resumed (the default)");
   add_resource_flags(pause_command, pause);
 
-  Choice& resume = commands.keep<Choice>();
-  add_resource_flags(commands.add("resume", "Go by the rules again",
-                                  [&resume](const CommandOptions& options) {
-                                    return set_mode(options, resume, rpc::Mode::BY_RULES,
-                                                    Millis{0});
-                                  }),
-                     resume);
+  Choice& choice = commands.keep<Choice>();
+  add_resource_flags(
+      commands.add("resume", "End a pause, or a mode for a time: what was before holds again",
+                   [&choice](const CommandOptions& options) { return resume(options, choice); }),
+      choice);
 
   Choice& mode = commands.keep<Choice>();
   CLI::App& mode_command = commands.add("mode", "Work always, by the rules, or not at all",
@@ -138,7 +156,7 @@ void add_mode_commands(Commands& commands) {
   mode_command.add_option("mode", mode.word, "always, rules or paused")
       ->required()
       ->check(CLI::IsMember({"always", "rules", "paused"}));
-  mode_command.add_option("--for", mode.lasts, "Then by the rules again: such as 90s, 15m, 1h, 2d");
+  mode_command.add_option("--for", mode.lasts, "Then as before: such as 90s, 15m, 1h, 2d");
   add_resource_flags(mode_command, mode);
 
   std::string& time = commands.keep<std::string>();

@@ -126,9 +126,9 @@ Result<void> show_statistics(const CommandOptions& options, const StatsQuestion&
       table.add({time_cell(row.getStartMs()),
                  {row.getDeviceId().size() == 0 ? "-" : row.getDeviceId().cStr(),
                   row.getDeviceId().cStr()},
-                 real_cell(totals.getCreditConfirmed(), 2),
-                 real_cell(totals.getCreditPending(), 2),
-                 real_cell(totals.getCreditRejected(), 2),
+                 real_cell(totals.getCreditConfirmed(), kCreditDigits),
+                 real_cell(totals.getCreditPending(), kCreditDigits),
+                 real_cell(totals.getCreditRejected(), kCreditDigits),
                  count_cell(totals.getRows()),
                  duration_cell(totals.getWorkedMs()),
                  duration_cell(totals.getAllowedMs()),
@@ -222,7 +222,7 @@ Result<void> list_receipts(const CommandOptions& options, bool csv) {
                    receipt.getDeviceId().cStr(),
                    receipt.getJobClass().getModel().cStr(),
                    count_cell(receipt.getRows()),
-                   real_cell(receipt.getCredit(), 4),
+                   real_cell(receipt.getCredit(), kCreditDigits),
                    word_of(receipt.getVerdict()),
                    {reason_text(receipt.getReason().cStr()), receipt.getReason().cStr()},
                    {stored.getGenuine() ? "yes" : "NO", stored.getGenuine()},
@@ -256,8 +256,8 @@ Result<void> verify_receipts(const CommandOptions& options, bool csv) {
                  count_cell(report.getCount()),
                  count_cell(report.getGenuine()),
                  count_cell(report.getMissing()),
-                 real_cell(report.getCreditConfirmed(), 4),
-                 real_cell(report.getCreditStated(), 4),
+                 real_cell(report.getCreditConfirmed(), kCreditDigits),
+                 real_cell(report.getCreditStated(), kCreditDigits),
                  sentence(report.getWhy())});
     }
     show(options, table, csv, "reports", "No receipts yet.");

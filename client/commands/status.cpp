@@ -42,16 +42,17 @@ std::string connection_text(rpc::Snapshot::Connection::Reader connection) {
     text += ", next try in " + text_of(Millis{connection.getRetryInMs()});
   const auto standing = connection.getStanding();
   if (standing.getCreditConfirmed() > 0 || standing.getCreditPending() > 0) {
-    text += "  (credit: " + rounded(standing.getCreditConfirmed(), 2) + " confirmed, " +
-            rounded(standing.getCreditPending(), 2) + " pending)";
+    text += "  (credit: " + rounded(standing.getCreditConfirmed(), kCreditDigits) + " confirmed, " +
+            rounded(standing.getCreditPending(), kCreditDigits) + " pending)";
   }
   return printable(text) + "\n";
 }
 
 std::string today_text(rpc::Totals::Reader today) {
-  return "today: " + rounded(today.getCreditConfirmed(), 2) + " credit confirmed, " +
-         rounded(today.getCreditPending(), 2) + " pending; " + std::to_string(today.getRows()) +
-         " rows; worked " + text_of(Millis{static_cast<int64_t>(today.getWorkedMs())}) + " of " +
+  return "today: " + rounded(today.getCreditConfirmed(), kCreditDigits) + " credit confirmed, " +
+         rounded(today.getCreditPending(), kCreditDigits) + " pending; " +
+         std::to_string(today.getRows()) + " rows; worked " +
+         text_of(Millis{static_cast<int64_t>(today.getWorkedMs())}) + " of " +
          text_of(Millis{static_cast<int64_t>(today.getAllowedMs())}) + " allowed; " +
          rounded(today.getKilowattHours(), 2) + " kWh; " +
          text_of(Bytes{static_cast<int64_t>(today.getBytesDown())}) + " down, " +

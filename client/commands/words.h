@@ -33,6 +33,7 @@ std::string text_of(Millis duration);
 std::string text_of(Bytes bytes);
 std::string time_text(int64_t wall_ms);  // "-" for 0.
 std::string rounded(double value, int digits = 1);
+constexpr int kCreditDigits = 4;  // The first credits of a small device are small.
 std::string sentence(rpc::Message::Reader message);
 
 }  // namespace shoal::client

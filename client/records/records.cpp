@@ -156,7 +156,11 @@ void Records::State::later(std::function<Result<void>()> body) {
 }
 
 Result<Database*> Records::State::readable() {
-  SHOAL_TRY(write_waiting());
+  // A full disk keeps what is there from nobody who only reads.
+  const Result<void> written = write_waiting();
+  if (!written.ok() && (database == nullptr || written.error().code != ErrorCode::kNoSpace)) {
+    return written.error();
+  }
   return database.get();
 }
 

@@ -121,7 +121,7 @@ class AgentPartsTest : public QObject {
       ClientState state = ClientState::load(dir / "client").value();
       QVERIFY(state
                   .change([](ClientMemory& memory) {
-                    memory.modes[0] = ModeChoice{Mode::kPaused, Millis{12'345}};
+                    memory.passing[0] = ModeChoice{Mode::kPaused, Millis{12'345}, Millis{77}};
                     memory.modes[2] = ModeChoice{Mode::kAlways, {}};
                     memory.leave_by = Millis{99};
                     memory.last_work["pin"] = Millis{7};
@@ -132,8 +132,10 @@ class AgentPartsTest : public QObject {
     }
     const ClientState state = ClientState::load(dir / "client").value();
     const ClientMemory& memory = state.memory();
-    QCOMPARE(memory.modes[0]->mode, Mode::kPaused);
-    QCOMPARE(memory.modes[0]->until->count, int64_t{12'345});
+    QCOMPARE(memory.passing[0]->mode, Mode::kPaused);
+    QCOMPARE(memory.passing[0]->until->count, int64_t{12'345});
+    QCOMPARE(memory.passing[0]->length.count, int64_t{77});
+    QVERIFY(!memory.modes[0]);
     QVERIFY(!memory.modes[1]);
     QCOMPARE(memory.modes[2]->mode, Mode::kAlways);
     QVERIFY(!memory.modes[2]->until);
@@ -177,7 +179,7 @@ class AgentPartsTest : public QObject {
     QCOMPARE(overall(input).why.code, std::string("attention.device_failed"));
     input.links[0].state = OverallInput::Link::State::kRefused;
     QCOMPARE(overall(input).why.code, std::string("attention.refused"));
-    input.disk_problem = Message{"records.full", {}};
+    input.disk_problem = Message{"attention.disk_full", {std::string("/x")}};
     QCOMPARE(overall(input).why.code, std::string("attention.disk_full"));
   }
 

@@ -216,7 +216,7 @@ class AgentRulesTest : public QObject {
     world.clock.advance_wall(Millis{2'000});
     world.agent->judge();
     world.wait_ready();
-    QVERIFY(!world.state->memory().modes[1]);
+    QVERIFY(!world.state->memory().passing[1]);
     // One that ended while nothing ran is over at the start.
     QVERIFY(world.agent->set_mode(Resource::kCpu, Mode::kPaused, Millis{60'000}).ok());
     world.stop();
@@ -224,23 +224,60 @@ class AgentRulesTest : public QObject {
     world.coordinator.reports.clear();
     world.start();
     world.wait_ready();
+    // A clock that is set back by a year stretches none.
+    QVERIFY(world.agent->set_mode(Resource::kCpu, Mode::kPaused, Millis{60'000}).ok());
+    world.wait_state(State::PAUSED);
+    world.clock.advance_wall(Millis{-365 * int64_t{86'400'000}});
+    world.agent->judge();
+    world.clock.advance_wall(Millis{59'000});
+    world.agent->judge();
+    QCOMPARE(world.reported_state(), State::PAUSED);
+    world.clock.advance_wall(Millis{1'001});
+    world.agent->judge();
+    world.wait_ready();
     QVERIFY(!world.agent->set_mode(Resource::kCpu, Mode::kPaused, Millis{-1}).ok());
     QVERIFY(!world.agent->set_mode(Resource::kCpu, Mode::kPaused, Millis{INT64_MAX}).ok());
     world.stop();
   }
 
-  void a_resumed_pause_goes_back_to_the_start_mode() {
+  void what_passes_gives_way_to_what_was_before() {
     RuledWorld world(io_);
     world.start_mode = Mode::kAlways;
     world.start();
     const auto mode = [&world] { return world.agent->mode_of(Resource::kCpu).mode; };
-    QVERIFY(world.agent->set_mode(Resource::kCpu, Mode::kPaused, Millis{0}).ok());
+    const auto set = [&world](Mode wanted, int64_t for_ms) {
+      QVERIFY(world.agent->set_mode(Resource::kCpu, wanted, Millis{for_ms}).ok());
+    };
+    const auto resume = [&world] { QVERIFY(world.agent->resume(Resource::kCpu).ok()); };
+    // Before the owner chose: what the client was started with.
+    set(Mode::kPaused, 0);
     QVERIFY(mode() == Mode::kPaused);
-    QVERIFY(world.agent->set_mode(Resource::kCpu, Mode::kByRules, Millis{0}).ok());
+    resume();
     QVERIFY(mode() == Mode::kAlways);
-    // Not paused: meant as it is said.
-    QVERIFY(world.agent->set_mode(Resource::kCpu, Mode::kByRules, Millis{0}).ok());
+    resume();
+    QVERIFY(mode() == Mode::kAlways);
+    // What the owner chose to last, whether the pause is ended or ends.
+    set(Mode::kByRules, 0);
+    set(Mode::kAlways, 60'000);
+    QVERIFY(mode() == Mode::kAlways);
+    set(Mode::kPaused, 60'000);
+    QVERIFY(mode() == Mode::kPaused);
+    world.clock.advance_wall(Millis{60'001});
+    world.agent->judge();
     QVERIFY(mode() == Mode::kByRules);
+    set(Mode::kAlways, 0);
+    set(Mode::kPaused, 0);
+    set(Mode::kByRules, 0);  // Said in a pause, it is meant as it is said.
+    QVERIFY(mode() == Mode::kByRules);
+    world.stop();
+  }
+
+  void who_was_started_paused_can_resume() {
+    RuledWorld world(io_);
+    world.start_mode = Mode::kPaused;
+    world.start();
+    QVERIFY(world.agent->resume(Resource::kCpu).ok());
+    QVERIFY(world.agent->mode_of(Resource::kCpu).mode == Mode::kByRules);
     world.stop();
   }
 

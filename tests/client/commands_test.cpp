@@ -243,7 +243,7 @@ class CommandsTest : public QObject {
     QVERIFY(has(said.out, "  Work starts after 3 min without input."));
     QVERIFY(has(said.out, "cpu       paused until "));
     QVERIFY(has(said.out, "matmul q8_0 gave other bits"));
-    QVERIFY(has(said.out, "today: 41.25 credit confirmed"));
+    QVERIFY(has(said.out, "today: 41.2500 credit confirmed"));
     QVERIFY(has(said.out, "99 %: 310"));
     QVERIFY(has(said.out, "no?[31m way"));
     QVERIFY(said.out.find('\x1b') == std::string::npos);
@@ -347,7 +347,7 @@ class CommandsTest : public QObject {
     QCOMPARE(home.asked({"pause", "15m", "--gpu"}), Calls{"setMode gpu paused 900000"});
     QCOMPARE(home.asked({"pause", "until-resumed", "--cpu", "--network"}),
              (Calls{"setMode cpu paused 0", "setMode network paused 0"}));
-    QCOMPARE(home.asked({"resume", "--gpu"}), Calls{"setMode gpu byRules 0"});
+    QCOMPARE(home.asked({"resume", "--gpu"}), Calls{"resume gpu"});
     QCOMPARE(home.asked({"mode", "always", "--for", "2d", "--cpu"}),
              Calls{"setMode cpu always 172800000"});
     QCOMPARE(home.asked({"mode", "rules"}).size(), size_t{3});
@@ -356,7 +356,7 @@ class CommandsTest : public QObject {
     QCOMPARE(json.dump(),
              std::string("{\"mode\":\"paused\",\"resources\":[\"gpu\"],\"for_ms\":3600000}"));
     // The client's own refusal is shown as it is.
-    home.agent().fail("setMode", "not today");
+    home.agent().fail("resume", "not today");
     const Said refused = home.say({"resume"});
     QCOMPARE(refused.code, 4);
     QVERIFY(has(refused.err, "not today"));

@@ -102,6 +102,7 @@ void RecordsFailureTest::a_full_disk_costs_nothing_once_there_is_room() {
               records.problem().code == "records.failed");
       QCOMPARE(records.disk_is_full(), records.problem().code == "attention.disk_full");
       QCOMPARE(records.ever().worked_ms, int64_t{2000});  // It is remembered all the same.
+      QVERIFY(records.trace({0}, {INT64_MAX}, 10).ok());  // And what is there can be read.
     }
     fail_writes_after(-1);
     work_a_minute(records, clock, 3);

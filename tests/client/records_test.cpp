@@ -489,8 +489,7 @@ void RecordsTest::conditions_come_back_without_what_is_nobodys_business() {
                                        .name = "A GPU",
                                        .temperature_c = 66.6,
                                        .load = 0.5,
-                                       .memory_total = kGibibyte,
-                                       .drives_display = true}},
+                                       .memory_total = kGibibyte}},
       .cpu_temperature_c = 55,
       .online = true,
   };

@@ -452,32 +452,13 @@ class FakeServer final : public rpc::Agent::Server {
     const auto params = context.getParams();
     heard(std::string("setMode ") + word_of(params.getResource()) + " " +
           word_of(params.getMode()) + " " + std::to_string(params.getForMs()));
-    auto resource = world_.snapshot().getResources()[static_cast<uint32_t>(params.getResource())];
-    const int64_t now = SystemClock().now_wall().count;
-    const int64_t ends = params.getForMs() == 0 ? 0 : now + static_cast<int64_t>(params.getForMs());
-    resource.setMode(params.getMode());
-    resource.setModeEndsMs(ends);
-    if (params.getMode() == rpc::Mode::PAUSED) {
-      set_verdict(resource.initVerdict(), rpc::Activity::PAUSED,
-                  ends == 0 ? Message{"mode.paused", {}}
-                            : Message{"mode.paused_until", {WallTime{Millis{ends}}}},
-                  {"mode.paused.remedy", {}}, "", now, ends);
-    } else {
-      set_verdict(resource.initVerdict(), rpc::Activity::WORKING, {"working.idle", {}}, {}, "", now,
-                  0);
-    }
-    bool all_paused = true;
-    for (auto one : world_.snapshot().getResources()) {
-      if (one.getResource() != rpc::Resource::NETWORK)
-        all_paused = all_paused && one.getMode() == rpc::Mode::PAUSED;
-    }
-    if (all_paused) {
-      world_.snapshot().setOverall(resource.getVerdict());
-    } else {
-      set_verdict(world_.snapshot().initOverall(), rpc::Activity::WORKING, {"working.idle", {}}, {},
-                  "", now, 0);
-    }
-    world_.changed();
+    choose(params.getResource(), params.getMode(), static_cast<int64_t>(params.getForMs()));
+    return kj::READY_NOW;
+  }
+  kj::Promise<void> resume(ResumeContext context) override {
+    const rpc::Resource resource = context.getParams().getResource();
+    heard(std::string("resume ") + word_of(resource));
+    choose(resource, rpc::Mode::BY_RULES, 0);
     return kj::READY_NOW;
   }
   kj::Promise<void> setLeaveBy(SetLeaveByContext context) override {
@@ -768,6 +749,36 @@ class FakeServer final : public rpc::Agent::Server {
   }
 
  private:
+  // The resource is in this mode from now on, for ever when `for_ms` is 0.
+  void choose(rpc::Resource which, rpc::Mode mode, int64_t for_ms) {
+    auto resource = world_.snapshot().getResources()[static_cast<uint32_t>(which)];
+    const int64_t now = SystemClock().now_wall().count;
+    const int64_t ends = for_ms == 0 ? 0 : now + for_ms;
+    resource.setMode(mode);
+    resource.setModeEndsMs(ends);
+    if (mode == rpc::Mode::PAUSED) {
+      set_verdict(resource.initVerdict(), rpc::Activity::PAUSED,
+                  ends == 0 ? Message{"mode.paused", {}}
+                            : Message{"mode.paused_until", {WallTime{Millis{ends}}}},
+                  {"mode.paused.remedy", {}}, "", now, ends);
+    } else {
+      set_verdict(resource.initVerdict(), rpc::Activity::WORKING, {"working.idle", {}}, {}, "", now,
+                  0);
+    }
+    bool all_paused = true;
+    for (auto one : world_.snapshot().getResources()) {
+      if (one.getResource() != rpc::Resource::NETWORK)
+        all_paused = all_paused && one.getMode() == rpc::Mode::PAUSED;
+    }
+    if (all_paused) {
+      world_.snapshot().setOverall(resource.getVerdict());
+    } else {
+      set_verdict(world_.snapshot().initOverall(), rpc::Activity::WORKING, {"working.idle", {}}, {},
+                  "", now, 0);
+    }
+    world_.changed();
+  }
+
   void fail_if_told(const std::string& method) {
     const auto failure = world_.failures.find(method);
     if (failure != world_.failures.end()) rpc::throw_error({ErrorCode::kDenied, failure->second});

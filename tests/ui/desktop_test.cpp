@@ -150,7 +150,7 @@ class DesktopTest : public QObject {
     QTRY_VERIFY_WITH_TIMEOUT(icon.pixels() != working, kPatienceMs);
     QVERIFY(icon.menu().find("Pause for") == nullptr);
     QVERIFY(icon.click("Resume"));
-    QVERIFY(desk.asked("setMode gpu byRules 0"));
+    QVERIFY(desk.asked("resume gpu"));
     QTRY_COMPARE_WITH_TIMEOUT(icon.menu().find("Contribute")->checked, 1, kPatienceMs);
     QVERIFY(icon.click("Contribute"));
     QVERIFY(desk.asked("setMode gpu paused 0"));

@@ -146,7 +146,7 @@ class UiTest : public QObject {
     QTRY_VERIFY(!contribute->isChecked());
     QTRY_VERIFY(ui.button("Resume") != nullptr);
     QTest::keyClick(contribute, Qt::Key_Space);
-    QVERIFY(ui.asked("setMode gpu byRules 0"));
+    QVERIFY(ui.asked("resume gpu"));
     QTRY_VERIFY(contribute->isChecked());
   }
 
