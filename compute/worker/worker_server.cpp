@@ -62,10 +62,10 @@ class ComputeThread {
     return kj::mv(pair.promise);
   }
 
-  // Runs it whether or not anybody waits.
   // Steps rest by it, on that thread.
   Pacer& pacer() { return pacer_; }
 
+  // Runs it whether or not anybody waits.
   void post(kj::Function<void(Room&)> job) {
     {
       const std::lock_guard lock(mutex_);
