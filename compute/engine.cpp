@@ -151,7 +151,7 @@ class DeviceStage final : public Stage {
   std::vector<PlannedCall> plan_;
   std::vector<Buffer*> outputs_;  // Of each fragment.
   std::vector<std::unique_ptr<Buffer>> buffers_;
-  std::map<std::tuple<uint64_t, uint32_t, uint64_t>, Buffer*> rope_tables_;
+  std::map<RopeSpec, Buffer*> rope_tables_;
   Buffer* input_ = nullptr;
   Buffer* row_info_ = nullptr;
   Buffer* picked_ = nullptr;
@@ -168,13 +168,11 @@ Result<Buffer*> DeviceStage::allocate(int64_t bytes) {
 
 // Blocks of a model share their table: it is made once for each kind of angle.
 Result<Buffer*> DeviceStage::rope_table(const RopeSpec& spec) {
-  const auto key = std::make_tuple(std::bit_cast<uint64_t>(spec.theta), spec.rotary,
-                                   std::bit_cast<uint64_t>(spec.linear_factor));
-  if (const auto found = rope_tables_.find(key); found != rope_tables_.end()) return found->second;
+  if (const auto found = rope_tables_.find(spec); found != rope_tables_.end()) return found->second;
   const std::vector<float> table = make_rope_table(spec, options_.context);
   SHOAL_TRY_ASSIGN(buffer, allocate(static_cast<int64_t>(table.size()) * 4));
   SHOAL_TRY(device_.upload(*buffer, 0, std::as_bytes(std::span(table))));
-  rope_tables_.emplace(key, buffer);
+  rope_tables_.emplace(spec, buffer);
   return buffer;
 }
 
@@ -207,14 +205,13 @@ int64_t total_bytes(std::span<const Fragment> fragments, const BufferPlan& plan,
   const auto add = [&total](int64_t bytes) {
     if (__builtin_add_overflow(total, bytes, &total)) total = std::numeric_limits<int64_t>::max();
   };
-  std::map<std::tuple<uint64_t, uint32_t, uint64_t>, int64_t> tables;
+  std::map<RopeSpec, int64_t> tables;
   for (const Fragment& fragment : fragments) {
     for (const Value& value : fragment.graph.values) {
       if (value.kind == ValueKind::kWeight || value.kind == ValueKind::kState)
         add(bytes_of(value, dims));
       if (value.kind == ValueKind::kRopeTable) {
-        tables[{std::bit_cast<uint64_t>(value.rope.theta), value.rope.rotary,
-                std::bit_cast<uint64_t>(value.rope.linear_factor)}] = bytes_of(value, dims);
+        tables[value.rope] = bytes_of(value, dims);
       }
     }
   }
@@ -278,6 +275,14 @@ Result<void> DeviceStage::place(std::span<const Fragment> fragments) {
         call.views.push_back({picked_, 4, PlannedView::Per::kOutput});
       call.views.push_back(view(graph.values[op.output], buffers[op.output]));
       plan_.push_back(std::move(call));
+      if (op.kind == OpKind::kPositions) {
+        const int64_t known = graph.values[op.inputs[0]].shape[0];
+        if (options_.context > known) {
+          return invalid("stage: a context of " + std::to_string(options_.context) +
+                         " is longer than the " + std::to_string(known) +
+                         " positions that the model has learned");
+        }
+      }
       if (op.kind == OpKind::kEmbed) {
         const int64_t rows = graph.values[op.inputs[1]].shape[0];
         vocabulary_in_ = vocabulary_in_ == 0 ? rows : std::min(vocabulary_in_, rows);

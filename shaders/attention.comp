@@ -29,6 +29,8 @@ vec4 load_state(Words state, uint base, uint i, uint last) {
 #endif
 }
 
+bool finite = true;  // Whether all that this invocation made is.
+
 float score(uint query, uint key) {
   float sum = 0.0;
   for (uint first = 0u; first < p.head_dim; first += SHOAL_SUM_CHUNK) {
@@ -43,7 +45,9 @@ float score(uint query, uint key) {
     float chunk = sum_lanes(lanes);
     sum = first == 0u ? chunk : plus(sum, chunk);
   }
-  return exact_flush(times(sum, p.scale));
+  float scaled = exact_flush(times(sum, p.scale));
+  if (!exact_is_finite(scaled)) finite = false;
+  return p.cap == 0.0 ? scaled : exact_soft_cap(scaled, p.cap, p.inverse_cap);
 }
 
 // One invocation does one head of a row. The head's sums over the chunks so far stand in the result
@@ -58,17 +62,19 @@ void main() {
   uint length = rows.at[row].position + 1u;
   uint head = i * p.head_dim;
 
-  bool finite = true;
+  uint seen_from = p.window == 0u || length <= p.window ? 0u : length - p.window;
+  uint first_chunk = seen_from / SHOAL_ATTENTION_CHUNK * SHOAL_ATTENTION_CHUNK;
   float m = 0.0;
   float l = 0.0;
-  for (uint first = 0u; first < length; first += SHOAL_ATTENTION_CHUNK) {
-    uint count = min(uint(SHOAL_ATTENTION_CHUNK), length - first);
+  for (uint chunk = first_chunk; chunk < length; chunk += SHOAL_ATTENTION_CHUNK) {
+    bool is_first = chunk == first_chunk;
+    uint first = max(chunk, seen_from);
+    uint count = min(chunk + SHOAL_ATTENTION_CHUNK, length) - first;
     float w[SHOAL_ATTENTION_CHUNK];
     float m_c = 0.0;
     for (uint t = 0u; t < count; ++t) {
       float s = score(head, base + (first + t) * stride);
       w[t] = s;
-      finite = finite && exact_is_finite(s);
       m_c = t == 0u || s > m_c ? s : m_c;
     }
     float l_c = 0.0;
@@ -77,7 +83,7 @@ void main() {
       l_c = plus(l_c, w[t]);
     }
     // How much the sums so far and this chunk's count for in the sums from here on.
-    float m_new = first == 0u || m_c > m ? m_c : m;
+    float m_new = is_first || m_c > m ? m_c : m;
     float a = exact_factor(exact_exp(minus(m, m_new)));
     float b = exact_factor(exact_exp(minus(m_c, m_new)));
     for (uint d = 0u; d < p.head_dim; d += 4u) {
@@ -87,11 +93,11 @@ void main() {
       }
       for (uint e = 0u; e < 4u && d + e < p.head_dim; ++e) {
         uint at = head + d + e;
-        result.at[at] = first == 0u ? o_c[e] : plus(exact_flush(times(result.at[at], a)),
+        result.at[at] = is_first ? o_c[e] : plus(exact_flush(times(result.at[at], a)),
                                                     exact_flush(times(o_c[e], b)));
       }
     }
-    l = first == 0u ? l_c : plus(times(l, a), times(l_c, b));
+    l = is_first ? l_c : plus(times(l, a), times(l_c, b));
     m = m_new;
   }
   float inverse = exact_reciprocal(l);

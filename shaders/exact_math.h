@@ -155,6 +155,96 @@ SHOAL_EXACT_FN float exact_silu(float x) {
   return exact_flush(y);
 }
 
+// tanh of any finite x. Near 0 an odd polynomial (that of the Cephes library's tanhf, S. Moshier),
+// so that small results keep their digits; from 0.625 on (1 - e) / (1 + e) with e = exp(-2 |x|).
+SHOAL_EXACT_FN float exact_tanh(float x) {
+  uint bits = floatBitsToUint(x);
+  float a = uintBitsToFloat(bits & 0x7FFFFFFFu);
+  if (a < 0.000244140625f) return exact_flush(x);  // 2^-12: x^3 / 3 is less than half a step.
+  precise float result = 0.0f;
+  if (a < 0.625f) {
+    precise float z = a * a;
+    precise float p = -5.70498872745e-3f;
+    p = p * z;
+    p = p + 2.06390887954e-2f;
+    p = p * z;
+    p = p - 5.37397155531e-2f;
+    p = p * z;
+    p = p + 1.33314422036e-1f;
+    p = p * z;
+    p = p - 3.33332819422e-1f;
+    p = p * z;
+    p = p * a;
+    result = a + p;
+  } else {
+    precise float twice = a * -2.0f;
+    precise float e = exact_exp(twice);
+    precise float above = 1.0f - e;
+    precise float below = 1.0f + e;
+    result = above * exact_reciprocal(below);
+  }
+  return uintBitsToFloat(floatBitsToUint(result) | (bits & 0x80000000u));
+}
+
+// x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3))), which is x * sigmoid(twice what tanh is
+// of). Beyond 16 the sigmoid is 0 or 1, so its argument need not grow.
+SHOAL_EXACT_FN float exact_gelu_tanh(float x) {
+  float t = exact_factor(x);
+  if (t > 16.0f) t = 16.0f;
+  if (t < -16.0f) t = -16.0f;
+  precise float square = t * t;
+  precise float cubic = square * 0.044715f;
+  precise float inner = 1.0f + cubic;
+  precise float u = t * inner;
+  precise float scaled = u * 1.59576912160573071f;
+  precise float y = x * exact_sigmoid(scaled);
+  return exact_flush(y);
+}
+
+// x * Phi(x), Phi being the normal distribution: Phi(-a) = erfc(a / sqrt 2) / 2, and erfc(b) =
+// t * exp(p(t) - b^2) with t = 1 / (1 + b / 2) and a polynomial that was fitted for b up to 6.5.
+SHOAL_EXACT_FN float exact_gelu_erf(float x) {
+  float a = uintBitsToFloat(floatBitsToUint(x) & 0x7FFFFFFFu);
+  if (a > 9.0f) a = 9.0f;
+  precise float b = exact_factor(a) * 0.707106781186547524f;
+  precise float half_b = 0.5f * b;
+  precise float below = 1.0f + half_b;
+  precise float t = exact_reciprocal(below);
+  precise float p = 9.492629113e-2f;
+  p = p * t;
+  p = p - 4.004365992e-1f;
+  p = p * t;
+  p = p + 4.745738108e-1f;
+  p = p * t;
+  p = p + 2.469697136e-1f;
+  p = p * t;
+  p = p - 8.954364935e-1f;
+  p = p * t;
+  p = p + 4.56922206e-1f;
+  p = p * t;
+  p = p - 1.297913632e-1f;
+  p = p * t;
+  p = p + 4.23483259e-1f;
+  p = p * t;
+  p = p + 9.939862101e-1f;
+  p = p * t;
+  p = p - 1.265197014f;
+  precise float square = b * b;
+  precise float exponent = p - square;
+  precise float tail = t * exact_exp(exponent);
+  precise float half_tail = 0.5f * tail;
+  precise float whole = 1.0f - half_tail;
+  precise float y = x * (x < 0.0f ? half_tail : whole);
+  return exact_flush(y);
+}
+
+// cap * tanh(x / cap); `inverse_cap` is 1 / cap, rounded once on the host.
+SHOAL_EXACT_FN float exact_soft_cap(float x, float cap, float inverse_cap) {
+  precise float part = exact_flush(x) * inverse_cap;
+  precise float y = cap * exact_tanh(exact_flush(part));
+  return exact_flush(y);
+}
+
 // Quantising a block of 32 by the bits of its largest magnitude. Below 2^-50 the whole block is
 // zero with scale 0; above 2^100 the op reports non_finite instead.
 SHOAL_EXACT_FN float exact_quant_scale(uint largest_bits) {

@@ -97,6 +97,29 @@ vec4 load_four(Floats from, uint base, uint i, uint last) {
 //   f16, bf16   two to a word, a row padded to whole words; bf16 through exact_factor()
 //   q8_0   the row's int8 values, four to a word, then its f16 scales, two to a word
 //   q4_0   the row's nibbles, 4 words a block as in the file, then its f16 scales, two to a word
+//   others VALUE_WORDS a block of 32: nibbles as for q4_0, then a word of fifth bits, or two of fifth
+//          and sixth ones, in the order of the elements; then for types of 256 elements a word of each
+//          block's first scale and its second or its minimum; then the f16 d and m of each block of
+//          the file in a word
+#if defined(VARIANT_Q4_1) || defined(VARIANT_Q4_K)
+#define VALUE_WORDS 4u
+#elif defined(VARIANT_Q5_0) || defined(VARIANT_Q5_1) || defined(VARIANT_Q5_K)
+#define VALUE_WORDS 5u
+#elif defined(VARIANT_Q6_K)
+#define VALUE_WORDS 6u
+#endif
+#if defined(VARIANT_Q4_K) || defined(VARIANT_Q5_K) || defined(VARIANT_Q6_K)
+#define UNIT_BLOCKS 8u
+#else
+#define UNIT_BLOCKS 1u
+#endif
+#if defined(VARIANT_Q4_1) || defined(VARIANT_Q5_1) || defined(VARIANT_Q4_K) || defined(VARIANT_Q5_K)
+#define HAS_MINIMUM
+#endif
+#if defined(VALUE_WORDS) || defined(VARIANT_Q8_0) || defined(VARIANT_Q4_0)
+#define QUANTISED
+#endif
+
 uint weight_stride(uint k) {
 #if defined(VARIANT_F32)
   return k;
@@ -104,6 +127,9 @@ uint weight_stride(uint k) {
   return k / 4u + (k / 32u + 1u) / 2u;
 #elif defined(VARIANT_Q4_0)
   return k / 8u + (k / 32u + 1u) / 2u;
+#elif defined(VALUE_WORDS)
+  uint blocks = k / 32u;
+  return blocks * VALUE_WORDS + (UNIT_BLOCKS > 1u ? blocks : 0u) + blocks / UNIT_BLOCKS;
 #else
   return (k + 1u) / 2u;
 #endif

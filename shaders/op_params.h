@@ -22,9 +22,9 @@ struct EmbedParams {
   uint rows, width, vocabulary;
 };
 
-// x f32[rows, width], weight f32[width] -> f32[rows, width]:
-// x' = flush(x), sum of factor(x')^2 in the order of float chunks, mean = sum * inverse_width,
-// s = rsqrt(mean + epsilon), y = flush(flush(x' * s) * factor(weight)).
+// x f32[rows, width], weight f32[width] -> f32[rows, width]; a row of several heads counts as
+// several rows: x' = flush(x), sum of factor(x')^2 in the order of float chunks, mean = sum *
+// inverse_width, s = rsqrt(mean + epsilon), y = flush(flush(x' * s) * factor(weight)).
 struct RmsNormParams {
   uint rows, width;
   float epsilon;
@@ -39,7 +39,7 @@ struct QuantizeParams {
 };
 
 // x[rows, k], weight[n, k] -> f32[rows, n_total], columns n_first .. n_first + n - 1. x is q8_rows
-// for q8_0 and q4_0 weights, else f32. Variant: the weight's type. A backend may cut n into several
+// for quantised weights, else f32. Variant: the weight's type. A backend may cut n into several
 // calls. y = flush(the sum in the order of float or quantised chunks).
 struct MatmulParams {
   uint rows, n, k;
@@ -70,9 +70,14 @@ struct CacheAppendParams {
 // The first chunk sets m, l, o; each later one merges: m' = max(m, m_c), a = factor(exp(m - m')), b
 // = factor(exp(m_c - m')), l = l * a + l_c * b, o = flush(o * a) + flush(o_c * b), m = m'. Result:
 // flush(o * reciprocal(l)).
+// With a window, row r sees only the last `window` of its positions; chunks stay counted from 0,
+// the first one is that of the first position seen, and leaves out those before. With a cap, score
+// = soft_cap(flush(dot * scale)).
 struct AttentionParams {
   uint rows, heads, kv_heads, head_dim, context;
   float scale;
+  uint window;             // 0: none.
+  float cap, inverse_cap;  // 0: none. 1 / cap, rounded once on the host.
 };
 
 // gate f32[rows, width], up f32[rows, width] -> flush(silu(flush(gate)) * flush(up)).
@@ -90,8 +95,74 @@ struct SelectRowsParams {
   uint rows, width, rows_in;
 };
 
+// x f32[rows, width], weight f32[width], bias f32[width] -> f32[rows, width]: x' = flush(x), mean =
+// flush(flush(sum of x' in the order of float chunks) * inverse_width), c = flush(x' - mean), s =
+// rsqrt((sum of factor(c)^2, as for rms_norm) * inverse_width + epsilon),
+// y = flush(flush(flush(c * s) * factor(weight)) + factor(bias)).
+struct LayerNormParams {
+  uint rows, width;
+  float epsilon;
+  float inverse_width;
+};
+
+// x f32[rows, width], bias f32[width] -> flush(flush(x) + factor(bias)).
+struct BiasParams {
+  uint rows, width;
+};
+
+// x f32[rows, width] -> exact_gelu_tanh(flush(x)), or exact_gelu_erf.
+struct GeluParams {
+  uint rows, width;
+  uint error_function;
+};
+
+// a f32[rows, width], b f32[rows, width] -> flush(flush(a) * flush(b)).
+struct MultiplyParams {
+  uint rows, width;
+};
+
+// x f32[rows, width] -> exact_soft_cap(x).
+struct SoftCapParams {
+  uint rows, width;
+  float cap, inverse_cap;  // 1 / cap, rounded once on the host.
+};
+
+// x f32[rows, width] -> flush(flush(x) * scale).
+struct ScaleParams {
+  uint rows, width;
+  float scale;
+};
+
+// table[positions, width], row_info -> factor(row of its position) f32[rows, width]. Variant: the
+// table's type, as for embed. A position beyond the table reports non_finite.
+struct PositionsParams {
+  uint rows, width, positions;
+};
+
+// x f32[rows, experts] -> f32[rows, 2 * used]: the experts of a row with the largest flush(x), in
+// descending order, of equal ones the lower first; then their weights, in the same order. m = the
+// largest; e = factor(exp(x - m)); weight = flush(e * reciprocal(sum)), the sum over those used in
+// that order from +0 (renormalise), else over all in ascending order from +0.
+struct RouteParams {
+  uint rows, experts, used;
+  uint renormalise;
+};
+
+// x[rows, slots * k], weight[experts * n, k], routes f32[rows, 2 * used] -> f32[rows, used * n]:
+// slot j is the product of rows n * e .. n * e + n - 1 of the weight, e being the row's expert j,
+// with x (slots 1) or its part j (slots `used`). Types, variant and sums as for matmul.
+struct ExpertMatmulParams {
+  uint rows, n, k, experts, used, slots;
+};
+
+// x f32[rows, used * width], routes f32[rows, 2 * used] -> f32[rows, width]: the sum of
+// factor(weight j) * factor(part j), j ascending from +0, flushed.
+struct CombineParams {
+  uint rows, width, used;
+};
+
 #ifdef __cplusplus
-static_assert(sizeof(RowInfo) == 8 && sizeof(AttentionParams) == 24 && sizeof(MatmulParams) == 20);
+static_assert(sizeof(RowInfo) == 8 && sizeof(AttentionParams) == 36 && sizeof(MatmulParams) == 20);
 }  // namespace shoal::compute
 #endif
 #endif

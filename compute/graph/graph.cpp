@@ -6,19 +6,21 @@
 namespace shoal::compute {
 
 std::string_view op_name(OpKind kind) {
-  constexpr std::string_view kNames[] = {"embed", "rms_norm",     "quantize",  "matmul",
-                                         "rope",  "cache_append", "attention", "swiglu",
-                                         "add",   "select_rows"};
+  constexpr std::string_view kNames[] = {"embed",     "rms_norm",     "quantize",      "matmul",
+                                         "rope",      "cache_append", "attention",     "swiglu",
+                                         "add",       "select_rows",  "layer_norm",    "bias",
+                                         "gelu",      "multiply",     "soft_cap",      "scale",
+                                         "positions", "route",        "expert_matmul", "combine"};
   static_assert(std::size(kNames) == kOpKinds);
   const auto index = static_cast<size_t>(kind);
   return index < std::size(kNames) ? kNames[index] : "unknown";
 }
 
-// "SHG1", numerics version, input, output, then the values and the ops, each preceded by its count.
+// "SHG2", numerics version, input, output, then the values and the ops, each preceded by its count.
 // decode() is in compute/ops/verify.cpp, beside the rules that it must check.
 std::vector<std::byte> encode(const Graph& graph) {
   ByteWriter writer;
-  writer.text("SHG1");
+  writer.text("SHG2");
   writer.u32(graph.numerics_version);
   writer.u32(graph.input);
   writer.u32(graph.output);
@@ -34,6 +36,12 @@ std::vector<std::byte> encode(const Graph& graph) {
       writer.u64(std::bit_cast<uint64_t>(value.rope.theta));
       writer.u32(value.rope.rotary);
       writer.u64(std::bit_cast<uint64_t>(value.rope.linear_factor));
+      writer.u64(std::bit_cast<uint64_t>(value.rope.magnitude));
+      for (const auto* divisors : {&value.rope.divisors, &value.rope.long_divisors}) {
+        writer.u32(static_cast<uint32_t>(divisors->size()));
+        for (const double divisor : *divisors) writer.u64(std::bit_cast<uint64_t>(divisor));
+      }
+      writer.u64(static_cast<uint64_t>(value.rope.long_beyond));
     }
   }
   writer.u32(static_cast<uint32_t>(graph.ops.size()));
@@ -48,6 +56,12 @@ std::vector<std::byte> encode(const Graph& graph) {
     writer.u32(op.head_dim);
     writer.u8(op.interleaved ? 1 : 0);
     writer.f32(op.scale);
+    writer.u32(op.window);
+    writer.f32(op.cap);
+    writer.u8(op.error_function ? 1 : 0);
+    writer.u32(op.experts);
+    writer.u32(op.experts_used);
+    writer.u8(op.renormalise ? 1 : 0);
   }
   return writer.take();
 }

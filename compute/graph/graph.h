@@ -26,8 +26,18 @@ enum class OpKind : uint8_t {
   kSwiglu = 7,
   kAdd = 8,
   kSelectRows = 9,
+  kLayerNorm = 10,
+  kBias = 11,
+  kGelu = 12,
+  kMultiply = 13,
+  kSoftCap = 14,
+  kScale = 15,
+  kPositions = 16,
+  kRoute = 17,
+  kExpertMatmul = 18,
+  kCombine = 19,
 };
-constexpr int kOpKinds = 10;
+constexpr int kOpKinds = 20;
 std::string_view op_name(OpKind kind);  // "rms_norm", ...: also the name of its kernel files.
 
 enum class ValueKind : uint8_t {
@@ -38,11 +48,19 @@ enum class ValueKind : uint8_t {
   kComputed = 4,   // An op's output.
 };
 
-// How a rope table is made: angle(position, i) = position * theta^(-2i / rotary) * scaling.
+// How a rope table is made: angle(position, i) = position * theta^(-2i / rotary) / linear_factor /
+// divisor(i). Every kind of scaling that models use comes to this.
 struct RopeSpec {
   double theta = 10000.0;
-  uint32_t rotary = 0;         // Even; the table is f32[context, rotary / 2, 2].
-  double linear_factor = 1.0;  // Positions are divided by it.
+  uint32_t rotary = 0;                // Even; the table is f32[context, rotary / 2, 2].
+  double linear_factor = 1.0;         // Positions are divided by it.
+  double magnitude = 1.0;             // Cosines and sines are multiplied by it.
+  std::vector<double> divisors;       // One a pair, or none at all.
+  std::vector<double> long_divisors;  // Instead of these where the context is longer than
+  int64_t long_beyond = 0;            // this. Empty: never.
+
+  bool operator==(const RopeSpec&) const = default;
+  auto operator<=>(const RopeSpec&) const = default;
 };
 
 using ValueId = uint32_t;
@@ -61,12 +79,18 @@ struct Op {
   OpKind kind = OpKind::kAdd;
   std::vector<ValueId> inputs;
   ValueId output = 0;
-  float epsilon = 0.0f;      // rms_norm
-  uint32_t heads = 0;        // rope, attention
-  uint32_t kv_heads = 0;     // attention
-  uint32_t head_dim = 0;     // rope, attention
-  bool interleaved = false;  // rope
-  float scale = 1.0f;        // attention
+  float epsilon = 0.0f;         // rms_norm, layer_norm
+  uint32_t heads = 0;           // rope, attention; rms_norm: how many parts of a row, 0 as 1
+  uint32_t kv_heads = 0;        // attention
+  uint32_t head_dim = 0;        // rope, attention
+  bool interleaved = false;     // rope
+  float scale = 1.0f;           // attention, scale
+  uint32_t window = 0;          // attention: positions that a row sees, itself among them; 0: all
+  float cap = 0.0f;             // attention: 0 is none; soft_cap
+  bool error_function = false;  // gelu: by it, else by tanh
+  uint32_t experts = 0;         // route, expert_matmul
+  uint32_t experts_used = 0;    // route, expert_matmul, combine
+  bool renormalise = false;     // route: the weights of those used add up to 1
 };
 
 struct Graph {

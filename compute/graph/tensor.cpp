@@ -15,13 +15,33 @@ std::string_view dtype_name(DType dtype) {
     case DType::kQ4_0: return "q4_0";
     case DType::kI32: return "i32";
     case DType::kQ8Rows: return "q8_rows";
+    case DType::kQ4_1: return "q4_1";
+    case DType::kQ5_0: return "q5_0";
+    case DType::kQ5_1: return "q5_1";
+    case DType::kQ4_K: return "q4_k";
+    case DType::kQ5_K: return "q5_k";
+    case DType::kQ6_K: return "q6_k";
   }
   return "unknown";
 }
 
 bool is_weight_type(DType dtype) {
   return dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16 ||
-         dtype == DType::kQ8_0 || dtype == DType::kQ4_0;
+         is_quantised_weight(dtype);
+}
+
+bool is_quantised_weight(DType dtype) {
+  switch (dtype) {
+    case DType::kQ8_0:
+    case DType::kQ4_0:
+    case DType::kQ4_1:
+    case DType::kQ5_0:
+    case DType::kQ5_1:
+    case DType::kQ4_K:
+    case DType::kQ5_K:
+    case DType::kQ6_K: return true;
+    default: return false;
+  }
 }
 
 namespace {
@@ -35,6 +55,12 @@ int64_t block_bytes(DType dtype) {
     case DType::kQ4_0: return 18;
     case DType::kI32: return 4;
     case DType::kQ8Rows: return 36;
+    case DType::kQ4_1: return 20;
+    case DType::kQ5_0: return 22;
+    case DType::kQ5_1: return 24;
+    case DType::kQ4_K: return 144;
+    case DType::kQ5_K: return 176;
+    case DType::kQ6_K: return 210;
   }
   SHOAL_UNREACHABLE();
 }
@@ -45,7 +71,13 @@ uint32_t block_elements(DType dtype) {
   switch (dtype) {
     case DType::kQ8_0:
     case DType::kQ4_0:
+    case DType::kQ4_1:
+    case DType::kQ5_0:
+    case DType::kQ5_1:
     case DType::kQ8Rows: return 32;
+    case DType::kQ4_K:
+    case DType::kQ5_K:
+    case DType::kQ6_K: return 256;
     default: return 1;
   }
 }

@@ -42,19 +42,27 @@ Result<void> check(const Graph& graph, const Op& op) {
   if (!(op.scale >= limits::kScaleMin && op.scale <= limits::kScaleMax)) {
     return Error{ErrorCode::kCorrupt, "its scale is not in 2^-50 .. 2^50"};
   }
+  if (op.window > limits::kContextMax) {
+    return Error{ErrorCode::kCorrupt, "its window is " + std::to_string(op.window)};
+  }
+  if (op.cap != 0.0f && !(op.cap >= limits::kCapMin && op.cap <= limits::kCapMax)) {
+    return Error{ErrorCode::kCorrupt, "its cap is not 0 or 2^-20 .. 2^20"};
+  }
   return {};
 }
 
 int64_t flops(const Graph& graph, const Op& op, const Dims& dims) {
   const Value& q = graph.values[op.inputs[0]];
-  return rows_of(q, dims) * q.shape[1] * dims.context * 4;
+  const int64_t seen = op.window == 0 ? dims.context : std::min<int64_t>(dims.context, op.window);
+  return rows_of(q, dims) * q.shape[1] * seen * 4;
 }
 
 DType variant(const Graph& graph, const Op& op) { return graph.values[op.inputs[1]].dtype; }
 
 ParamBlock params(const Graph&, const Op& op, const Dims& dims) {
   return ParamBlock::of(AttentionParams{static_cast<uint>(dims.rows), op.heads, op.kv_heads,
-                                        op.head_dim, static_cast<uint>(dims.context), op.scale});
+                                        op.head_dim, static_cast<uint>(dims.context), op.scale,
+                                        op.window, op.cap, op.cap == 0.0f ? 0.0f : 1.0f / op.cap});
 }
 
 Grid grid(const ParamBlock& block) {
@@ -77,8 +85,15 @@ Result<void> reference(DType variant, const ParamBlock& block, std::span<const B
         return ((int64_t{info.sequence} * p.context + position) * p.kv_heads + kv_head) * dim;
       };
       float m = 0.0f, l = 0.0f;
-      for (int64_t begin = 0; begin <= info.position; begin += SHOAL_ATTENTION_CHUNK) {
-        const int64_t count = std::min<int64_t>(SHOAL_ATTENTION_CHUNK, info.position + 1 - begin);
+      const int64_t seen_from = p.window == 0 || info.position < p.window
+                                    ? int64_t{0}
+                                    : int64_t{info.position} + 1 - p.window;
+      const int64_t first_chunk = seen_from / SHOAL_ATTENTION_CHUNK * SHOAL_ATTENTION_CHUNK;
+      for (int64_t chunk = first_chunk; chunk <= info.position; chunk += SHOAL_ATTENTION_CHUNK) {
+        const bool first = chunk == first_chunk;
+        const int64_t begin = std::max(chunk, seen_from);
+        const int64_t count =
+            std::min<int64_t>(chunk + SHOAL_ATTENTION_CHUNK, info.position + 1) - begin;
         float weights[SHOAL_ATTENTION_CHUNK];
         float m_c = 0.0f;
         for (int64_t j = 0; j < count; ++j) {
@@ -87,6 +102,8 @@ Result<void> reference(DType variant, const ParamBlock& block, std::span<const B
                    exact_factor(load_element(variant, inputs[1], kv_first(begin + j) + d));
           });
           weights[j] = exact_flush(dot * p.scale);
+          if (p.cap != 0.0f && exact_is_finite(weights[j]))
+            weights[j] = exact_soft_cap(weights[j], p.cap, p.inverse_cap);
           if (!exact_is_finite(weights[j])) return non_finite(OpKind::kAttention, q_first);
           m_c = j == 0 || weights[j] > m_c ? weights[j] : m_c;
         }
@@ -95,8 +112,8 @@ Result<void> reference(DType variant, const ParamBlock& block, std::span<const B
           weights[j] = exact_factor(exact_exp(weights[j] - m_c));
           l_c = l_c + weights[j];
         }
-        const float m_new = begin == 0 || m_c > m ? m_c : m;
-        const float a = begin == 0 ? 0.0f : exact_factor(exact_exp(m - m_new));
+        const float m_new = first || m_c > m ? m_c : m;
+        const float a = first ? 0.0f : exact_factor(exact_exp(m - m_new));
         const float b = exact_factor(exact_exp(m_c - m_new));
         for (int64_t d = 0; d < dim; ++d) {
           float o_c = 0.0f;
@@ -107,11 +124,11 @@ Result<void> reference(DType variant, const ParamBlock& block, std::span<const B
           }
           const float old_part = exact_flush(o[d] * a);
           const float new_part = exact_flush(o_c * b);
-          o[d] = begin == 0 ? o_c : old_part + new_part;
+          o[d] = first ? o_c : old_part + new_part;
         }
         const float l_old = l * a;
         const float l_new = l_c * b;
-        l = begin == 0 ? l_c : l_old + l_new;
+        l = first ? l_c : l_old + l_new;
         m = m_new;
       }
       const float inverse = exact_reciprocal(l);
@@ -130,6 +147,8 @@ std::vector<OpSample> samples() {
     Pattern q = Pattern::kOrdinary, state = Pattern::kOrdinary;
     float q_factor = 1.0f;
     bool non_finite = false;
+    uint window = 0;
+    float cap = 0.0f;
   };
   const auto add = [&](DType dtype, const Case& c) {
     const auto rows = static_cast<int>(c.info.size());
@@ -138,14 +157,17 @@ std::vector<OpSample> samples() {
                               {"heads", c.heads},
                               {"kv_heads", c.kv_heads},
                               {"head_dim", c.head_dim},
-                              {"position", last}},
+                              {"position", last},
+                              {"window", c.window},
+                              {"cap", static_cast<int64_t>(c.cap)}},
                              c.q);
     OpSample sample{.label = text + " x " + pattern_name(c.state),
                     .variant = dtype,
                     .non_finite = c.non_finite};
     const float scale = c.head_dim == 64 ? 0.125f : 0.0912f;
-    sample.params = ParamBlock::of(AttentionParams{uint(rows), uint(c.heads), uint(c.kv_heads),
-                                                   uint(c.head_dim), uint(c.context), scale});
+    sample.params = ParamBlock::of(AttentionParams{
+        uint(rows), uint(c.heads), uint(c.kv_heads), uint(c.head_dim), uint(c.context), scale,
+        c.window, c.cap, c.cap == 0.0f ? 0.0f : 1.0f / c.cap});
     SampleBuffer q = make.floats(rows, int64_t{c.heads} * c.head_dim, c.q);
     if (c.q_factor != 1.0f) {  // Sharp weights: the largest score is far above the others.
       for (int64_t i = 0; i < rows * c.heads * c.head_dim; ++i) {
@@ -178,6 +200,21 @@ std::vector<OpSample> samples() {
     add(dtype, {{{1, 70}, {1, 71}}, 2, 1, 64, 80, Pattern::kLarge, Pattern::kOrdinary});
     add(dtype, {{{1, 70}, {1, 71}}, 2, 1, 64, 80, Pattern::kOrdinary, Pattern::kTiny});
     add(dtype, {{{1, 70}, {1, 71}}, 2, 1, 64, 80, Pattern::kOrdinary, Pattern::kZero});
+    // Windows that begin on both sides of a chunk's end, in the first chunk, and hold one position.
+    for (const uint window : {1u, 2u, 31u, 32u, 33u, 64u, 65u, 70u, 71u, 72u, 1000u}) {
+      Case c{{{0, 70}, {1, 31}, {1, 96}}, 2, 1, 64, 100};
+      c.window = window;
+      add(dtype, c);
+    }
+    for (const float cap : {50.0f, 0.5f}) {
+      Case c{{{0, 70}, {1, 31}, {1, 96}}, 4, 2, 64, 100};
+      c.cap = cap;
+      add(dtype, c);
+      c.window = 40;
+      c.q_factor = 60.0f;
+      c.head_dim = 12;
+      add(dtype, c);
+    }
     add(dtype, {{{1, 70}, {1, 71}},
                 2,
                 1,

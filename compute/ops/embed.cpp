@@ -65,13 +65,14 @@ std::vector<OpSample> samples() {
     sample.output = make.poison(DType::kF32, rows, width);
     list.push_back(std::move(sample));
   };
-  for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0, DType::kQ4_0}) {
+  for (const DType dtype : kWeightTypes) {
     const int unit = static_cast<int>(block_elements(dtype));
+    const int width = unit == 256 ? 512 : 96;
     add(dtype, unit, 1, {0}, Pattern::kOrdinary);
-    add(dtype, 96, 7, {6, 0, 6}, Pattern::kOrdinary);
-    add(dtype, 96 + unit, 40, {39, 3, 3, 0, 1, 2, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14},
+    add(dtype, width, 7, {6, 0, 6}, Pattern::kOrdinary);
+    add(dtype, width + unit, 40, {39, 3, 3, 0, 1, 2, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14},
         Pattern::kTiny);
-    add(dtype, 64, 3, {1, 2, 0}, Pattern::kMax);
+    add(dtype, unit == 256 ? 256 : 64, 3, {1, 2, 0}, Pattern::kMax);
   }
   return list;
 }

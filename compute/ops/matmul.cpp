@@ -1,6 +1,6 @@
 // matmul: each row times a weight matrix; with quantised weights an integer product of blocks.
 
-#include "compute/ops/chunked_sum.h"
+#include "compute/ops/dot.h"
 #include "compute/ops/op.h"
 #include "compute/ops/samples.h"
 #include "shaders/exact_math.h"
@@ -8,7 +8,7 @@
 namespace shoal::compute {
 namespace {
 
-bool is_quantised(DType dtype) { return dtype == DType::kQ8_0 || dtype == DType::kQ4_0; }
+bool is_quantised(DType dtype) { return is_quantised_weight(dtype); }
 
 Result<void> check(const Graph& graph, const Op& op) {
   const Value& x = graph.values[op.inputs[0]];
@@ -48,38 +48,6 @@ Grid grid(const ParamBlock& block) {
   return {p.rows, p.n};
 }
 
-float float_dot(DType dtype, ByteSpan x, int64_t x_first, ByteSpan weight, int64_t weight_first,
-                int64_t k) {
-  return chunked_sum(k, [&](int64_t i) {
-    return exact::exact_factor(load_f32(x, x_first + i)) *
-           exact::exact_factor(load_element(dtype, weight, weight_first + i));
-  });
-}
-
-float quantised_dot(DType dtype, ByteSpan x, int64_t row, ByteSpan weight, int64_t column,
-                    int64_t k) {
-  const std::byte* values = x.data() + row * (k / 32 * 36);
-  float sum = 0.0f;
-  for (int64_t begin = 0; begin < k; begin += SHOAL_SUM_CHUNK) {
-    const int64_t end = std::min<int64_t>(k, begin + SHOAL_SUM_CHUNK);
-    float chunk = 0.0f;
-    for (int64_t b = begin / 32; b < end / 32; ++b) {
-      int8_t w[32];
-      const float weight_scale = load_block(dtype, weight, column * (k / 32) + b, w);
-      float scale;
-      std::memcpy(&scale, values + k + b * 4, 4);
-      int32_t integer_sum = 0;
-      for (int i = 0; i < 32; ++i)
-        integer_sum += int32_t{w[i]} * static_cast<int8_t>(values[b * 32 + i]);
-      const float product_scale = weight_scale * scale;
-      const float product = static_cast<float>(integer_sum) * product_scale;
-      chunk = chunk + product;
-    }
-    sum = begin == 0 ? chunk : sum + chunk;
-  }
-  return sum;
-}
-
 Result<void> reference(DType variant, const ParamBlock& block, std::span<const ByteSpan> inputs,
                        std::span<std::byte> output) {
   const auto p = block.as<MatmulParams>();
@@ -87,7 +55,8 @@ Result<void> reference(DType variant, const ParamBlock& block, std::span<const B
     for (int64_t column = 0; column < p.n; ++column) {
       const float y = exact::exact_flush(
           is_quantised(variant)
-              ? quantised_dot(variant, inputs[0], row, inputs[1], column, p.k)
+              ? quantised_dot(variant, inputs[0], row * (p.k / 32 * 36),
+                              row * (p.k / 32 * 36) + p.k, inputs[1], column, p.k)
               : float_dot(variant, inputs[0], row * p.k, inputs[1], column * p.k, p.k));
       const int64_t at = row * p.n_total + p.n_first + column;
       store_f32(output, at, y);
@@ -138,25 +107,40 @@ std::vector<OpSample> samples() {
     add(dtype, {3, 5, 300, Pattern::kLarge, Pattern::kTiny});
     add(dtype, {1, 5, 300, Pattern::kMax, Pattern::kOrdinary, 0, 0, /*non_finite=*/true});
   }
-  for (const DType dtype : {DType::kQ8_0, DType::kQ4_0}) {
-    for (const int k : {32, 64, 224, 256, 288, 512, 544, 1056}) add(dtype, {1, 3, k});
-    add(dtype, {3, 17, 96});
-    add(dtype, {17, 65, 64});
-    add(dtype, {33, 7, 288});
-    add(dtype, {1, 1, 32});
-    add(dtype, {3, 9, 288, Pattern::kOrdinary, Pattern::kOrdinary, 5, 6});
-    add(dtype, {3, 5, 288, Pattern::kZero, Pattern::kOrdinary});
-    add(dtype, {3, 5, 288, Pattern::kTiny, Pattern::kOrdinary});
-    add(dtype, {3, 5, 288, Pattern::kLarge, Pattern::kOrdinary});
-    add(dtype, {3, 5, 288, Pattern::kMax, Pattern::kMax});  // The largest integer sums.
-    add(dtype, {3, 5, 288, Pattern::kOrdinary, Pattern::kZero});
-    add(dtype, {3, 5, 288, Pattern::kOrdinary, Pattern::kTiny});
-    add(dtype, {3, 5, 288, Pattern::kTiny, Pattern::kTiny});
+  for (const DType dtype : kWeightTypes) {
+    if (!is_quantised(dtype)) continue;
+    const bool large = block_elements(dtype) == 256;
+    const int k = large ? 512 : 288;
+    if (large) {
+      for (const int width : {256, 512, 768, 1280}) add(dtype, {1, 3, width});
+    } else {
+      for (const int width : {32, 64, 224, 256, 288, 512, 544, 1056}) add(dtype, {1, 3, width});
+      add(dtype, {3, 17, 96});
+      add(dtype, {17, 65, 64});
+      add(dtype, {1, 1, 32});
+    }
+    add(dtype, {5, 17, k});
+    add(dtype, {33, 7, k});
+    add(dtype, {3, 9, k, Pattern::kOrdinary, Pattern::kOrdinary, 5, 6});
+    add(dtype, {3, 5, k, Pattern::kZero, Pattern::kOrdinary});
+    add(dtype, {3, 5, k, Pattern::kTiny, Pattern::kOrdinary});
+    add(dtype, {3, 5, k, Pattern::kLarge, Pattern::kOrdinary});
+    add(dtype, {3, 5, k, Pattern::kMax, Pattern::kMax});    // The largest integer sums,
+    add(dtype, {3, 5, k, Pattern::kMax, Pattern::kLarge});  // either way.
+    add(dtype, {3, 5, k, Pattern::kOrdinary, Pattern::kZero});
+    add(dtype, {3, 5, k, Pattern::kOrdinary, Pattern::kTiny});
+    add(dtype, {3, 5, k, Pattern::kTiny, Pattern::kTiny});
     // Every scale infinite.
-    add(dtype, {1, 5, 64, Pattern::kOrdinary, Pattern::kOrdinary, 0, 0, /*non_finite=*/true});
-    std::byte* at = list.back().inputs[1].bytes.data();
-    const int64_t block_bytes = dtype == DType::kQ8_0 ? 34 : 18;
-    for (int64_t b = 0; b < 10; ++b) store_le<uint16_t>(at + b * block_bytes, 0x7C00);
+    const int least = large ? 256 : 64;
+    add(dtype, {1, 5, least, Pattern::kOrdinary, Pattern::kOrdinary, 0, 0, /*non_finite=*/true});
+    ByteVector& bytes = list.back().inputs[1].bytes;
+    const int64_t block_bytes = byte_size(dtype, {block_elements(dtype)}).value();
+    const int64_t scale_at = dtype == DType::kQ6_K ? 208 : 0;
+    for (size_t at = 0; at < bytes.size(); at += static_cast<size_t>(block_bytes)) {
+      store_le<uint16_t>(bytes.data() + at + scale_at, 0x7C00);
+      if (dtype == DType::kQ6_K) continue;
+      if (large) std::fill_n(bytes.data() + at + 4, 12, std::byte{0x21});  // No scale is 0.
+    }
   }
   return list;
 }

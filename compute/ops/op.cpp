@@ -65,19 +65,115 @@ RowInfo load_row_info(ByteSpan bytes, int64_t row) {
   return {load_le<uint32_t>(bytes.data() + row * 8), load_le<uint32_t>(bytes.data() + row * 8 + 4)};
 }
 
-float load_block(DType dtype, ByteSpan bytes, int64_t block, int8_t (&values)[32]) {
-  if (dtype == DType::kQ8_0) {
-    const std::byte* at = bytes.data() + block * 34;
-    for (int i = 0; i < 32; ++i) values[i] = static_cast<int8_t>(at[2 + i]);
-    return exact::exact_half_to_float(load_le<uint16_t>(at));
+bool has_minimum(DType dtype) {
+  return dtype == DType::kQ4_1 || dtype == DType::kQ5_1 || dtype == DType::kQ4_K ||
+         dtype == DType::kQ5_K;
+}
+
+namespace {
+
+uint32_t byte_at(const std::byte* at, int64_t index) { return static_cast<uint32_t>(at[index]); }
+
+// The 6-bit scale and minimum of an eighth of a block of 256.
+void unpack_scales(const std::byte* packed, int64_t eighth, QuantBlock& block) {
+  const auto q = [&](int64_t i) { return static_cast<int32_t>(byte_at(packed, i)); };
+  if (eighth < 4) {
+    block.scales[0] = q(eighth) & 63;
+    block.minimum = q(eighth + 4) & 63;
+  } else {
+    block.scales[0] = (q(eighth + 4) & 15) | (q(eighth - 4) >> 6 << 4);
+    block.minimum = (q(eighth + 4) >> 4) | (q(eighth) >> 6 << 4);
   }
-  SHOAL_CHECK(dtype == DType::kQ4_0);
-  const std::byte* at = bytes.data() + block * 18;
-  for (int i = 0; i < 16; ++i) {
-    values[i] = static_cast<int8_t>(static_cast<int>(at[2 + i] & std::byte{15}) - 8);
-    values[i + 16] = static_cast<int8_t>(static_cast<int>(at[2 + i] >> 4) - 8);
+  block.scales[1] = block.scales[0];
+}
+
+}  // namespace
+
+QuantBlock load_block(DType dtype, ByteSpan bytes, int64_t index) {
+  QuantBlock block;
+  const bool large = block_elements(dtype) == 256;
+  const int64_t eighth = large ? index % 8 : 0;
+  const Result<int64_t> block_bytes = byte_size(dtype, {block_elements(dtype)});
+  SHOAL_CHECK(block_bytes.ok());
+  const std::byte* at = bytes.data() + (large ? index / 8 : index) * block_bytes.value();
+  const auto half = [&](int64_t offset) { return load_le<uint16_t>(at + offset); };
+  const auto nibbles = [&](const std::byte* from) {  // As the types of 32 elements have them.
+    for (int i = 0; i < 16; ++i) {
+      block.values[i] = static_cast<int16_t>(byte_at(from, i) & 15);
+      block.values[i + 16] = static_cast<int16_t>(byte_at(from, i) >> 4);
+    }
+  };
+  const auto minus = [&](int zero) {
+    for (int16_t& value : block.values) value = static_cast<int16_t>(value - zero);
+  };
+  switch (dtype) {
+    case DType::kQ8_0:
+      block.d_bits = half(0);
+      for (int i = 0; i < 32; ++i) block.values[i] = static_cast<int8_t>(at[2 + i]);
+      break;
+    case DType::kQ4_0:
+      block.d_bits = half(0);
+      nibbles(at + 2);
+      minus(8);
+      break;
+    case DType::kQ4_1:
+      block.d_bits = half(0);
+      block.m_bits = half(2);
+      block.minimum = 1;
+      nibbles(at + 4);
+      break;
+    case DType::kQ5_0:
+    case DType::kQ5_1: {
+      const bool with_minimum = dtype == DType::kQ5_1;
+      block.d_bits = half(0);
+      if (with_minimum) {
+        block.m_bits = half(2);
+        block.minimum = 1;
+      }
+      const std::byte* highs = at + (with_minimum ? 4 : 2);
+      const auto fifth = load_le<uint32_t>(highs);
+      nibbles(highs + 4);
+      for (int i = 0; i < 32; ++i) {
+        block.values[i] = static_cast<int16_t>(block.values[i] | (fifth >> i & 1) << 4);
+      }
+      if (!with_minimum) minus(16);
+      break;
+    }
+    case DType::kQ4_K:
+    case DType::kQ5_K: {
+      const bool five = dtype == DType::kQ5_K;
+      block.d_bits = half(0);
+      block.m_bits = half(2) ^ 0x8000;  // The minimum is taken off.
+      unpack_scales(at + 4, eighth, block);
+      const std::byte* low = at + (five ? 48 : 16) + eighth / 2 * 32;
+      for (int i = 0; i < 32; ++i) {
+        uint32_t value = byte_at(low, i) >> (eighth % 2 * 4) & 15;
+        if (five) value |= (byte_at(at + 16, i) >> eighth & 1) << 4;
+        block.values[i] = static_cast<int16_t>(value);
+      }
+      break;
+    }
+    case DType::kQ6_K: {
+      const int64_t part = eighth / 4, quarter = eighth % 4;
+      const std::byte* low = at + part * 64 + quarter % 2 * 32;
+      const std::byte* high = at + 128 + part * 32;
+      for (int i = 0; i < 32; ++i) {
+        const uint32_t four = byte_at(low, i) >> (quarter / 2 * 4) & 15;
+        const uint32_t two = byte_at(high, i) >> (quarter * 2) & 3;
+        block.values[i] = static_cast<int16_t>(four | two << 4);
+      }
+      minus(32);
+      for (int i = 0; i < 2; ++i) {
+        block.scales[i] = static_cast<int8_t>(at[192 + part * 8 + quarter * 2 + i]);
+      }
+      block.d_bits = half(208);
+      break;
+    }
+    default: SHOAL_UNREACHABLE();
   }
-  return exact::exact_half_to_float(load_le<uint16_t>(at));
+  block.d = exact::exact_half_to_float(block.d_bits);
+  block.m = exact::exact_half_to_float(block.m_bits);
+  return block;
 }
 
 float load_element(DType dtype, ByteSpan bytes, int64_t index) {
@@ -87,13 +183,14 @@ float load_element(DType dtype, ByteSpan bytes, int64_t index) {
       return exact::exact_half_to_float(load_le<uint16_t>(bytes.data() + index * 2));
     case DType::kBF16:
       return exact::exact_bfloat16_to_float(load_le<uint16_t>(bytes.data() + index * 2));
-    case DType::kQ8_0:
-    case DType::kQ4_0: {
-      int8_t values[32];
-      const float scale = load_block(dtype, bytes, index / 32, values);
-      return static_cast<float>(values[index % 32]) * scale;
+    default: {
+      const QuantBlock block = load_block(dtype, bytes, index / 32);
+      const float first =
+          static_cast<float>(block.scales[index % 32 / 16] * block.values[index % 32]) * block.d;
+      if (!has_minimum(dtype)) return first;
+      const float second = static_cast<float>(block.minimum) * block.m;
+      return first + second;
     }
-    default: SHOAL_UNREACHABLE();
   }
 }
 

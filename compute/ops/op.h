@@ -106,6 +106,16 @@ OpSpec attention_spec();
 OpSpec swiglu_spec();
 OpSpec add_spec();
 OpSpec select_rows_spec();
+OpSpec layer_norm_spec();
+OpSpec bias_spec();
+OpSpec gelu_spec();
+OpSpec multiply_spec();
+OpSpec soft_cap_spec();
+OpSpec scale_spec();
+OpSpec positions_spec();
+OpSpec route_spec();
+OpSpec expert_matmul_spec();
+OpSpec combine_spec();
 
 // For the rules.
 std::string describe(const Value& value);  // "f32[rows, 64]"
@@ -124,7 +134,20 @@ int32_t load_i32(ByteSpan bytes, int64_t index);
 RowInfo load_row_info(ByteSpan bytes, int64_t row);
 // An f32, f16 or bf16 element, as it stands; quantised: float(q) * scale of that element's block.
 float load_element(DType dtype, ByteSpan bytes, int64_t index);
-// Half scale and integer values of the given block of 32 in a q8_0 or q4_0 tensor.
-float load_block(DType dtype, ByteSpan bytes, int64_t block, int8_t (&values)[32]);
+
+// 32 elements of a quantised weight, whatever its type: element i is
+// float(scales[i / 16] * values[i]) * d + float(minimum) * m, the second part only where there is
+// one. Its share of a dot product with 32 activations q * a is float(sum of scales * values * q) *
+// (d * a) + float(minimum * sum of q) * (m * a).
+struct QuantBlock {
+  int16_t values[32];
+  int32_t scales[2] = {1, 1};
+  int32_t minimum = 0;
+  uint16_t d_bits = 0, m_bits = 0;  // Halves.
+  float d = 0.0f, m = 0.0f;
+};
+bool has_minimum(DType dtype);  // Whether a type's blocks have the second part.
+// The given 32 elements of a tensor, counted in its file's layout.
+QuantBlock load_block(DType dtype, ByteSpan bytes, int64_t block);
 
 }  // namespace shoal::compute

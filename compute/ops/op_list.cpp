@@ -5,8 +5,11 @@ namespace shoal::compute {
 
 std::span<const OpSpec> op_list() {
   static const std::array<OpSpec, kOpKinds> kList = {
-      embed_spec(),        rms_norm_spec(),  quantize_spec(), matmul_spec(), rope_spec(),
-      cache_append_spec(), attention_spec(), swiglu_spec(),   add_spec(),    select_rows_spec(),
+      embed_spec(),     rms_norm_spec(),     quantize_spec(),      matmul_spec(),
+      rope_spec(),      cache_append_spec(), attention_spec(),     swiglu_spec(),
+      add_spec(),       select_rows_spec(),  layer_norm_spec(),    bias_spec(),
+      gelu_spec(),      multiply_spec(),     soft_cap_spec(),      scale_spec(),
+      positions_spec(), route_spec(),        expert_matmul_spec(), combine_spec(),
   };
   return kList;
 }

@@ -1,4 +1,4 @@
-// rms_norm: each row divided by its root mean square, times a weight.
+// rms_norm: each row, or each of its heads, divided by its root mean square, times a weight.
 
 #include "compute/graph/limits.h"
 #include "compute/ops/chunked_sum.h"
@@ -9,14 +9,22 @@
 namespace shoal::compute {
 namespace {
 
+int64_t heads_of(const Op& op) { return op.heads == 0 ? 1 : op.heads; }
+
 Result<void> check(const Graph& graph, const Op& op) {
   const Value& x = graph.values[op.inputs[0]];
   const Value& weight = graph.values[op.inputs[1]];
   const Value& y = graph.values[op.output];
   if (!is_rows(x, DType::kF32)) return shape_error("its input", x, "f32[rows, width]");
+  const int64_t heads = heads_of(op);
+  if (heads > limits::kHeadsMax || x.shape[1] % heads != 0) {
+    return Error{ErrorCode::kCorrupt, "its " + std::to_string(heads) + " heads do not divide " +
+                                          std::to_string(x.shape[1])};
+  }
+  const int64_t width = x.shape[1] / heads;
   if (weight.kind != ValueKind::kWeight || weight.dtype != DType::kF32 ||
-      weight.shape != Shape{x.shape[1]}) {
-    return shape_error("its weight", weight, "a weight f32[" + std::to_string(x.shape[1]) + "]");
+      weight.shape != Shape{width}) {
+    return shape_error("its weight", weight, "a weight f32[" + std::to_string(width) + "]");
   }
   if (!is_rows(y, DType::kF32) || y.shape != x.shape)
     return shape_error("its output", y, describe(x));
@@ -40,7 +48,8 @@ RmsNormParams make_params(int64_t rows, int64_t width, float epsilon) {
 
 ParamBlock params(const Graph& graph, const Op& op, const Dims& dims) {
   const Value& y = graph.values[op.output];
-  return ParamBlock::of(make_params(rows_of(y, dims), y.shape[1], op.epsilon));
+  const int64_t heads = heads_of(op);
+  return ParamBlock::of(make_params(rows_of(y, dims) * heads, y.shape[1] / heads, op.epsilon));
 }
 
 Grid grid(const ParamBlock& block) { return {block.as<RmsNormParams>().rows, 1}; }

@@ -86,12 +86,15 @@ Wide exponential(Wide x) {
   return {sum.high * scale, sum.low * scale};
 }
 
-// theta^(-2 pair / rotary) / linear_factor.
-Wide frequency(const RopeSpec& spec, uint32_t pair) {
+// theta^(-2 pair / rotary) / linear_factor / the pair's divisor.
+Wide frequency(const RopeSpec& spec, int64_t context, uint32_t pair) {
   const Wide exponent = divide({-2.0 * pair, 0.0}, {double(spec.rotary), 0.0});
   const Wide power =
       pair == 0 ? Wide{1.0, 0.0} : exponential(multiply(exponent, natural_log(spec.theta)));
-  return divide(power, {spec.linear_factor, 0.0});
+  const Wide slower = divide(power, {spec.linear_factor, 0.0});
+  const bool far = !spec.long_divisors.empty() && context > spec.long_beyond;
+  const std::vector<double>& divisors = far ? spec.long_divisors : spec.divisors;
+  return divisors.empty() ? slower : divide(slower, {divisors[pair], 0.0});
 }
 
 // Taylor's series: on |x| <= pi / 4 the first term left out is below 2^-60.
@@ -126,21 +129,27 @@ CosSin angle(Wide frequency, int64_t position) {
 }  // namespace
 
 CosSin rope_angle(const RopeSpec& spec, int64_t position, uint32_t pair) {
-  return angle(frequency(spec, pair), position);
+  return angle(frequency(spec, 1, pair), position);
 }
+
+double rope_frequency(const RopeSpec& spec, uint32_t pair) { return frequency(spec, 1, pair).high; }
+
+double plain_log(double x) { return natural_log(x).high; }
+
+double plain_exp(double x) { return exponential({x, 0.0}).high; }
 
 std::vector<float> make_rope_table(const RopeSpec& spec, int64_t context) {
   const int64_t half = spec.rotary / 2;
   std::vector<Wide> frequencies;
   for (int64_t i = 0; i < half; ++i)
-    frequencies.push_back(frequency(spec, static_cast<uint32_t>(i)));
+    frequencies.push_back(frequency(spec, context, static_cast<uint32_t>(i)));
   std::vector<float> table;
   table.reserve(static_cast<size_t>(context * half * 2));
   for (int64_t position = 0; position < context; ++position) {
     for (int64_t i = 0; i < half; ++i) {
       const CosSin turn = angle(frequencies[i], position);
-      table.push_back(exact::exact_factor(static_cast<float>(turn.cos)));
-      table.push_back(exact::exact_factor(static_cast<float>(turn.sin)));
+      table.push_back(exact::exact_factor(static_cast<float>(turn.cos * spec.magnitude)));
+      table.push_back(exact::exact_factor(static_cast<float>(turn.sin * spec.magnitude)));
     }
   }
   return table;

@@ -101,6 +101,8 @@ SampleBuffer SampleMaker::weights(DType dtype, int64_t rows, int64_t columns, Pa
     for (int64_t i = 0; i < rows * columns; ++i) {
       store_u16(buffer, i, std::bit_cast<uint32_t>(value(pattern)) >> 16);
     }
+  } else if (dtype != DType::kQ8_0 && dtype != DType::kQ4_0) {
+    fill_blocks(buffer, pattern);
   } else {
     const int64_t block_bytes = dtype == DType::kQ8_0 ? 34 : 18;
     for (int64_t block = 0; block < rows * columns / 32; ++block) {
@@ -117,6 +119,38 @@ SampleBuffer SampleMaker::weights(DType dtype, int64_t rows, int64_t columns, Pa
     }
   }
   return buffer;
+}
+
+// The later types: any bytes, with halves where the type has them.
+void SampleMaker::fill_blocks(SampleBuffer& buffer, Pattern pattern) {
+  const DType dtype = buffer.dtype;
+  const Result<int64_t> block_bytes = byte_size(dtype, {block_elements(dtype)});
+  SHOAL_CHECK(block_bytes.ok());
+  const bool large = block_elements(dtype) == 256;
+  const auto size = static_cast<size_t>(block_bytes.value());
+  const auto half = [&](std::byte* at) {
+    // Integer scales of 6 and 8 bits make up for what halves are smaller here.
+    uint32_t bits = exact::exact_float_to_half(ordinary() * (large ? 0.0005f : 0.01f));
+    if (pattern == Pattern::kTiny) bits = next() & 0x83FFu;
+    if (pattern == Pattern::kMax || pattern == Pattern::kLarge) bits = 0x7BFFu;
+    if (pattern == Pattern::kZero) bits = 0;
+    store_le<uint16_t>(at, static_cast<uint16_t>(bits));
+  };
+  for (size_t begin = 0; begin < buffer.bytes.size(); begin += size) {
+    std::byte* at = buffer.bytes.data() + begin;
+    for (size_t i = 0; i < size; ++i) at[i] = static_cast<std::byte>(next());
+    if (pattern == Pattern::kMax) std::fill_n(at, size, std::byte{0xFF});
+    if (pattern == Pattern::kLarge) std::fill_n(at, size, std::byte{0});
+    if (dtype == DType::kQ6_K) {
+      // -128, with integers of 31 or -32.
+      if (pattern == Pattern::kMax || pattern == Pattern::kLarge)
+        std::fill_n(at + 192, 16, std::byte{0x80});
+      half(at + 208);
+    } else {
+      half(at);
+      if (dtype != DType::kQ5_0) half(at + 2);
+    }
+  }
 }
 
 SampleBuffer SampleMaker::states(DType dtype, int64_t rows, int64_t columns, Pattern pattern) {

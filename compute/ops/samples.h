@@ -23,6 +23,11 @@ constexpr Pattern kPatterns[] = {Pattern::kOrdinary, Pattern::kZero, Pattern::kH
                                  Pattern::kLarge,    Pattern::kTiny, Pattern::kMax};
 const char* pattern_name(Pattern pattern);
 
+// Every type that a weight may have.
+constexpr DType kWeightTypes[] = {DType::kF32,  DType::kF16,  DType::kBF16, DType::kQ8_0,
+                                  DType::kQ4_0, DType::kQ4_1, DType::kQ5_0, DType::kQ5_1,
+                                  DType::kQ4_K, DType::kQ5_K, DType::kQ6_K};
+
 class SampleMaker {
  public:
   explicit SampleMaker(uint64_t seed) : state_(seed) {}
@@ -42,6 +47,8 @@ class SampleMaker {
   SampleBuffer poison(DType dtype, int64_t rows, int64_t columns);  // What an output holds before.
 
  private:
+  void fill_blocks(SampleBuffer& buffer, Pattern pattern);
+
   uint64_t state_;
 };
 

@@ -32,9 +32,7 @@ Result<void> check_name(const std::string& name) {
   return {};
 }
 
-bool is_known_dtype(DType dtype) {
-  return static_cast<uint8_t>(dtype) <= static_cast<uint8_t>(DType::kQ8Rows);
-}
+bool is_known_dtype(DType dtype) { return static_cast<int>(dtype) < kDTypes; }
 
 // Every dimension is within its limit or one of the symbols.
 Result<void> check_dims(const Value& value) {
@@ -106,6 +104,23 @@ Result<void> check_value(const Value& value, int64_t& weight_bytes) {
       if (!(rope.linear_factor >= limits::kLinearFactorMin &&
             rope.linear_factor <= limits::kLinearFactorMax)) {
         return corrupt("its linear factor is out of range");
+      }
+      if (!(rope.magnitude >= limits::kMagnitudeMin && rope.magnitude <= limits::kMagnitudeMax)) {
+        return corrupt("its magnitude is out of range");
+      }
+      for (const auto* divisors : {&rope.divisors, &rope.long_divisors}) {
+        if (!divisors->empty() && divisors->size() != rope.rotary / 2) {
+          return corrupt("it has " + std::to_string(divisors->size()) + " divisors where " +
+                         std::to_string(rope.rotary / 2) + " are needed");
+        }
+        for (const double divisor : *divisors) {
+          if (!(divisor >= limits::kLinearFactorMin && divisor <= limits::kLinearFactorMax)) {
+            return corrupt("a divisor is out of range");
+          }
+        }
+      }
+      if (rope.long_beyond < 0 || rope.long_beyond > limits::kContextMax) {
+        return corrupt("its bound for long contexts is out of range");
       }
       return {};
     }
@@ -248,7 +263,21 @@ Result<GraphCost> cost(const Graph& graph, const Dims& dims) {
 
 namespace {
 
-Result<Value> read_value(ByteReader& reader) {
+Result<std::vector<double>> read_divisors(ByteReader& reader) {
+  SHOAL_TRY_ASSIGN(count, reader.u32("divisor count"));
+  if (count > limits::kHeadDimMax / 2) {
+    return corrupt("it has " + std::to_string(count) + " divisors");
+  }
+  std::vector<double> divisors;
+  for (uint32_t i = 0; i < count; ++i) {
+    SHOAL_TRY_ASSIGN(bits, reader.u64("divisor"));
+    divisors.push_back(std::bit_cast<double>(bits));
+  }
+  return divisors;
+}
+
+// `second`: the graph says SHG2; SHG1 had neither scaled tables nor the later ops' fields.
+Result<Value> read_value(ByteReader& reader, bool second) {
   Value value;
   SHOAL_TRY_ASSIGN(kind, reader.u8("value kind"));
   SHOAL_TRY_ASSIGN(dtype, reader.u8("value type"));
@@ -266,12 +295,30 @@ Result<Value> read_value(ByteReader& reader) {
     SHOAL_TRY_ASSIGN(theta, reader.u64("theta"));
     SHOAL_TRY_ASSIGN(rotary, reader.u32("rotary"));
     SHOAL_TRY_ASSIGN(factor, reader.u64("linear factor"));
-    value.rope = {std::bit_cast<double>(theta), rotary, std::bit_cast<double>(factor)};
+    value.rope.theta = std::bit_cast<double>(theta);
+    value.rope.rotary = rotary;
+    value.rope.linear_factor = std::bit_cast<double>(factor);
+    if (second) {
+      SHOAL_TRY_ASSIGN(magnitude, reader.u64("magnitude"));
+      SHOAL_TRY_ASSIGN(divisors, read_divisors(reader));
+      SHOAL_TRY_ASSIGN(long_divisors, read_divisors(reader));
+      SHOAL_TRY_ASSIGN(beyond, reader.u64("bound for long contexts"));
+      value.rope.magnitude = std::bit_cast<double>(magnitude);
+      value.rope.divisors = std::move(divisors);
+      value.rope.long_divisors = std::move(long_divisors);
+      value.rope.long_beyond = static_cast<int64_t>(beyond);
+    }
   }
   return value;
 }
 
-Result<Op> read_op(ByteReader& reader) {
+Result<bool> read_flag(ByteReader& reader, const char* what) {
+  SHOAL_TRY_ASSIGN(flag, reader.u8(what));
+  if (flag > 1) return corrupt(std::string(what) + " is neither 0 nor 1");
+  return flag == 1;
+}
+
+Result<Op> read_op(ByteReader& reader, bool second) {
   Op op;
   SHOAL_TRY_ASSIGN(kind, reader.u8("op kind"));
   SHOAL_TRY_ASSIGN(inputs, reader.u8("op inputs"));
@@ -285,22 +332,35 @@ Result<Op> read_op(ByteReader& reader) {
   SHOAL_TRY_ASSIGN(heads, reader.u32("heads"));
   SHOAL_TRY_ASSIGN(kv_heads, reader.u32("kv_heads"));
   SHOAL_TRY_ASSIGN(head_dim, reader.u32("head_dim"));
-  SHOAL_TRY_ASSIGN(interleaved, reader.u8("interleaved"));
+  SHOAL_TRY_ASSIGN(interleaved, read_flag(reader, "interleaved"));
   SHOAL_TRY_ASSIGN(scale, reader.f32("scale"));
-  if (interleaved > 1) return corrupt("interleaved is neither 0 nor 1");
   op.output = output;
   op.epsilon = epsilon;
   op.heads = heads;
   op.kv_heads = kv_heads;
   op.head_dim = head_dim;
-  op.interleaved = interleaved == 1;
+  op.interleaved = interleaved;
   op.scale = scale;
+  if (!second) return op;
+  SHOAL_TRY_ASSIGN(window, reader.u32("window"));
+  SHOAL_TRY_ASSIGN(cap, reader.f32("cap"));
+  SHOAL_TRY_ASSIGN(error_function, read_flag(reader, "error_function"));
+  SHOAL_TRY_ASSIGN(experts, reader.u32("experts"));
+  SHOAL_TRY_ASSIGN(experts_used, reader.u32("experts_used"));
+  SHOAL_TRY_ASSIGN(renormalise, read_flag(reader, "renormalise"));
+  op.window = window;
+  op.cap = cap;
+  op.error_function = error_function;
+  op.experts = experts;
+  op.experts_used = experts_used;
+  op.renormalise = renormalise;
   return op;
 }
 
 Result<Graph> read_graph(ByteReader& reader) {
   SHOAL_TRY_ASSIGN(magic, reader.text(4, "magic"));
-  if (magic != "SHG1") return corrupt("this is no graph");
+  if (magic != "SHG1" && magic != "SHG2") return corrupt("this is no graph");
+  const bool second = magic == "SHG2";
   Graph graph;
   SHOAL_TRY_ASSIGN(version, reader.u32("numerics version"));
   SHOAL_TRY_ASSIGN(input, reader.u32("input"));
@@ -311,13 +371,13 @@ Result<Graph> read_graph(ByteReader& reader) {
   SHOAL_TRY_ASSIGN(values, reader.u32("value count"));
   if (values > limits::kValuesMax) return corrupt("it has " + std::to_string(values) + " values");
   for (uint32_t i = 0; i < values; ++i) {
-    SHOAL_TRY_ASSIGN(value, read_value(reader));
+    SHOAL_TRY_ASSIGN(value, read_value(reader, second));
     graph.values.push_back(std::move(value));
   }
   SHOAL_TRY_ASSIGN(ops, reader.u32("op count"));
   if (ops > limits::kOpsMax) return corrupt("it has " + std::to_string(ops) + " ops");
   for (uint32_t i = 0; i < ops; ++i) {
-    SHOAL_TRY_ASSIGN(op, read_op(reader));
+    SHOAL_TRY_ASSIGN(op, read_op(reader, second));
     graph.ops.push_back(std::move(op));
   }
   if (!reader.at_end()) return corrupt("bytes follow its end");

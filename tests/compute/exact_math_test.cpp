@@ -70,6 +70,9 @@ class ExactMathTest : public QObject {
   void reciprocal_is_within_two_ulps();
   void rsqrt_is_within_two_ulps();
   void sigmoid_is_within_four_ulps();
+  void tanh_is_within_four_ulps();
+  void gelu_is_near_its_formula();
+  void soft_cap_bends_at_its_cap();
   void rounding_ties_to_even();
   void flushing_has_sharp_bounds();
   void halves_convert_both_ways();
@@ -161,6 +164,78 @@ void ExactMathTest::sigmoid_is_within_four_ulps() {
   QCOMPARE(exact_silu(-3e38f), 0.0f);
   QVERIFY(!std::signbit(exact_silu(-3e38f)));
   QCOMPARE(exact_silu(3e38f), 3e38f);
+}
+
+void ExactMathTest::tanh_is_within_four_ulps() {
+  Random random(kSeed);
+  Worst worst;
+  const auto see = [&](float x) {
+    worst.see(ulps(exact_tanh(x), std::tanh(static_cast<long double>(x))), x);
+    QCOMPARE(exact_tanh(-x), -exact_tanh(x));
+  };
+  for (int i = 0; i < kSample; ++i) see(log_uniform(random, -99, 7));
+  for (int i = 0; i < kSample / 4; ++i) see(static_cast<float>(random.uniform() * 10.0));
+  for (const float bound : {0x1p-12f, 0.625f, 0x1p-100f, 34.5f}) {
+    see(bound);
+    see(std::nextafter(bound, 100.0f));
+    if (bound > 0x1p-100f) see(std::nextafter(bound, 0.0f));
+  }
+  worst.print("tanh");
+  QVERIFY(worst.error <= 4.0);
+  QCOMPARE(exact_tanh(std::nextafter(0x1p-100f, 0.0f)), 0.0f);
+  QCOMPARE(exact_tanh(std::numeric_limits<float>::max()), 1.0f);
+}
+
+// Where the result is far below x it is a difference of large numbers in the exponent, so that no
+// relative bound holds; what matters is the error against x.
+void ExactMathTest::gelu_is_near_its_formula() {
+  Random random(kSeed);
+  double worst_tanh = 0, worst_erf = 0;
+  const auto see = [&](float x) {
+    const long double u = 0.7978845608028653559L * (x + 0.044715L * x * x * x);
+    const long double by_tanh = 0.5L * x * (1.0L + std::tanh(u));
+    const long double by_erf = 0.5L * x * std::erfc(-static_cast<long double>(x) / std::sqrt(2.0L));
+    const double unit = std::fabs(double(x));
+    worst_tanh = std::max(worst_tanh, std::fabs(double(exact_gelu_tanh(x) - by_tanh)) / unit);
+    worst_erf = std::max(worst_erf, std::fabs(double(exact_gelu_erf(x) - by_erf)) / unit);
+  };
+  for (int i = 0; i < kSample / 4; ++i) see(static_cast<float>(random.uniform() * 40.0 - 20.0));
+  for (int i = 0; i < kSample / 4; ++i) {
+    const float x = log_uniform(random, -90, 100);
+    see(x);
+    see(-x);
+  }
+  for (const float bound : {9.0f, 16.0f, 0x1p-50f, 13.0f}) {
+    for (const float x : {bound, std::nextafter(bound, 100.0f), std::nextafter(bound, 0.0f)}) {
+      see(x);
+      see(-x);
+    }
+  }
+  std::printf("%-16s worst %.2e of x by tanh, %.2e by erf\n", "gelu", worst_tanh, worst_erf);
+  QVERIFY(worst_tanh <= 3e-7);
+  QVERIFY(worst_erf <= 3e-7);
+  QCOMPARE(exact_gelu_tanh(0.0f), 0.0f);
+  QCOMPARE(exact_gelu_erf(0.0f), 0.0f);
+  const float most = std::numeric_limits<float>::max();
+  QCOMPARE(exact_gelu_tanh(most), most);
+  QCOMPARE(exact_gelu_erf(most), most);
+  QCOMPARE(exact_gelu_tanh(-most), 0.0f);
+}
+
+void ExactMathTest::soft_cap_bends_at_its_cap() {
+  Random random(kSeed);
+  for (const float cap : {30.0f, 50.0f, 0.25f}) {
+    Worst worst;
+    for (int i = 0; i < kSample / 8; ++i) {
+      const float x = log_uniform(random, -80, 20);
+      worst.see(ulps(exact_soft_cap(x, cap, 1.0f / cap),
+                     cap * std::tanh(static_cast<long double>(x) / cap)),
+                x);
+    }
+    worst.print("soft cap");
+    QVERIFY(worst.error <= 6.0);
+    QCOMPARE(exact_soft_cap(1e30f, cap, 1.0f / cap), cap);
+  }
 }
 
 void ExactMathTest::rounding_ties_to_even() {
@@ -259,8 +334,11 @@ void ExactMathTest::rope_tables_match_long_double() {
   double worst = 0;
   Random random(kSeed);
   for (const RopeSpec& spec :
-       {RopeSpec{10000.0, 64, 1.0}, RopeSpec{500000.0, 128, 1.0}, RopeSpec{1e6, 80, 8.0},
-        RopeSpec{1e15, 512, 1.0}, RopeSpec{1.0, 2, 1.0}, RopeSpec{10000.0, 2, 0.5}}) {
+       {RopeSpec{.theta = 10000.0, .rotary = 64}, RopeSpec{.theta = 500000.0, .rotary = 128},
+        RopeSpec{.theta = 1e6, .rotary = 80, .linear_factor = 8.0},
+        RopeSpec{.theta = 1e15, .rotary = 512}, RopeSpec{.theta = 1.0, .rotary = 2},
+        RopeSpec{.theta = 10000.0, .rotary = 2, .linear_factor = 0.5},
+        RopeSpec{.theta = 10000.0, .rotary = 4, .divisors = {1.5, 32.0}}}) {
     for (int i = 0; i < 20'000; ++i) {
       const auto pair = static_cast<uint32_t>(random.below(spec.rotary / 2));
       const int64_t position = i < 64    ? i
@@ -269,7 +347,7 @@ void ExactMathTest::rope_tables_match_long_double() {
       const compute::CosSin got = compute::rope_angle(spec, position, pair);
       const long double frequency =
           std::pow(static_cast<long double>(spec.theta), -2.0L * pair / spec.rotary) /
-          spec.linear_factor;
+          spec.linear_factor / (spec.divisors.empty() ? 1.0 : spec.divisors[pair]);
       const long double angle = static_cast<long double>(position) * frequency;
       worst = std::max(worst, static_cast<double>(std::fabs(got.cos - std::cos(angle))));
       worst = std::max(worst, static_cast<double>(std::fabs(got.sin - std::sin(angle))));
@@ -278,7 +356,7 @@ void ExactMathTest::rope_tables_match_long_double() {
   std::printf("%-16s worst %.2e\n", "rope table", worst);
   QVERIFY(worst <= 1e-12);
 
-  const RopeSpec spec{10000.0, 8, 1.0};
+  const RopeSpec spec{.theta = 10000.0, .rotary = 8};
   const std::vector<float> table = compute::make_rope_table(spec, 5);
   QCOMPARE(table.size(), size_t(5 * 4 * 2));
   for (int i = 0; i < 4; ++i) {
@@ -287,6 +365,24 @@ void ExactMathTest::rope_tables_match_long_double() {
   }
   QCOMPARE(table[(3 * 4 + 1) * 2], float(compute::rope_angle(spec, 3, 1).cos));
   QCOMPARE(table[(3 * 4 + 1) * 2 + 1], float(compute::rope_angle(spec, 3, 1).sin));
+
+  // A magnitude comes last; divisors for long contexts are taken beyond their bound, for all rows.
+  RopeSpec scaled = spec;
+  scaled.magnitude = 1.25;
+  scaled.divisors = {1, 1, 1, 1};
+  scaled.long_divisors = {1, 2, 4, 8};
+  scaled.long_beyond = 5;
+  const std::vector<float> near = compute::make_rope_table(scaled, 5);
+  const std::vector<float> far = compute::make_rope_table(scaled, 6);
+  RopeSpec slow = spec;
+  slow.divisors = scaled.long_divisors;
+  for (int i = 0; i < 4; ++i) {
+    const auto pair = static_cast<uint32_t>(i);
+    const size_t at = size_t(3 * 4 + i) * 2;
+    QCOMPARE(near[at], float(compute::rope_angle(spec, 3, pair).cos * 1.25));
+    QCOMPARE(far[at], float(compute::rope_angle(slow, 3, pair).cos * 1.25));
+    QCOMPARE(far[at + 1], float(compute::rope_angle(slow, 3, pair).sin * 1.25));
+  }
 }
 
 QTEST_GUILESS_MAIN(ExactMathTest)

@@ -107,7 +107,7 @@ void GraphTest::bad_graphs_are_refused_by_name_data() {
   row("output not made", 1, "output is made by no op", [](Graph& g) { g.ops.pop_back(); });
   row("unknown value kind", 1, "value 1: its kind",
       [](Graph& g) { g.values[1].kind = ValueKind(9); });
-  row("unknown type", 1, "value 1: its type", [](Graph& g) { g.values[1].dtype = DType(9); });
+  row("unknown type", 1, "value 1: its type", [](Graph& g) { g.values[1].dtype = DType(99); });
   row("a second input", 1, "second input", [](Graph& g) { g.values.push_back(g.values[g.input]); });
   row("input of one dimension", 1, "the input is f32[rows]",
       [](Graph& g) { g.values[g.input].shape = {kRows}; });
@@ -149,7 +149,7 @@ void GraphTest::bad_graphs_are_refused_by_name_data() {
       [](Graph& g) { g.values[g.ops[0].output].dtype = DType::kI32; });
   row("computed of fixed rows", 1, "rows or outputs",
       [](Graph& g) { g.values[g.ops[0].output].shape[0] = 4; });
-  row("unknown op", 1, "op 0: its kind", [](Graph& g) { g.ops[0].kind = OpKind(10); });
+  row("unknown op", 1, "op 0: its kind", [](Graph& g) { g.ops[0].kind = OpKind(kOpKinds); });
   row("an input too few", 1, "op 0 (rms_norm): it has 1 inputs",
       [](Graph& g) { g.ops[0].inputs.pop_back(); });
   row("an input out of range", 1, "op 0 (rms_norm): an input",

@@ -4,6 +4,7 @@
 
 #include <QtTest>
 
+#include <algorithm>
 #include <cmath>
 
 #include "compute/ops/op.h"
@@ -46,6 +47,55 @@ std::vector<double> values_of(const SampleBuffer& buffer, ByteSpan bytes) {
         values.push_back(half(load_le<uint16_t>(at)) * ((j < 16 ? pair % 16 : pair / 16) - 8));
         break;
       }
+      case DType::kQ4_1:
+      case DType::kQ5_0:
+      case DType::kQ5_1: {
+        const bool five = buffer.dtype != DType::kQ4_1;
+        const bool minimum = buffer.dtype != DType::kQ5_0;
+        const std::byte* at = bytes.data() + block * (16 + (five ? 4 : 0) + (minimum ? 4 : 2));
+        const double d = half(load_le<uint16_t>(at));
+        const double m = minimum ? half(load_le<uint16_t>(at + 2)) : -16 * d;
+        at += minimum ? 4 : 2;
+        int q = 0;
+        if (five) {
+          q = static_cast<int>(at[j / 8]) >> (j % 8) & 1 ? 16 : 0;
+          at += 4;
+        }
+        const int pair = static_cast<int>(at[j % 16]);
+        values.push_back((q + (j < 16 ? pair % 16 : pair / 16)) * d + m);
+        break;
+      }
+      case DType::kQ4_K:
+      case DType::kQ5_K: {
+        const bool five = buffer.dtype == DType::kQ5_K;
+        const std::byte* at = bytes.data() + i / 256 * (five ? 176 : 144);
+        const int64_t e = i % 256 / 32;
+        const auto packed = [&](int64_t n) { return static_cast<int>(at[4 + n]); };
+        int scale, minimum;
+        if (e < 4) {
+          scale = packed(e) % 64;
+          minimum = packed(e + 4) % 64;
+        } else {
+          scale = packed(e + 4) % 16 + packed(e - 4) / 64 * 16;
+          minimum = packed(e + 4) / 16 + packed(e) / 64 * 16;
+        }
+        const int pair = static_cast<int>(at[(five ? 48 : 16) + e / 2 * 32 + j]);
+        int q = e % 2 == 0 ? pair % 16 : pair / 16;
+        if (five && (static_cast<int>(at[16 + j]) >> e) % 2 == 1) q += 16;
+        values.push_back(half(load_le<uint16_t>(at)) * scale * q -
+                         half(load_le<uint16_t>(at + 2)) * minimum);
+        break;
+      }
+      case DType::kQ6_K: {
+        const std::byte* at = bytes.data() + i / 256 * 210;
+        const int64_t part = i % 256 / 128, quarter = i % 128 / 32;
+        const int low = static_cast<int>(at[part * 64 + quarter % 2 * 32 + j]);
+        const int high = static_cast<int>(at[128 + part * 32 + j]);
+        const int q = (quarter < 2 ? low % 16 : low / 16) + (high >> (2 * quarter)) % 4 * 16 - 32;
+        const auto scale = static_cast<int8_t>(at[192 + part * 8 + quarter * 2 + j / 16]);
+        values.push_back(half(load_le<uint16_t>(at + 208)) * scale * q);
+        break;
+      }
       case DType::kQ8Rows: {
         const int64_t row = i / buffer.columns, column = i % buffer.columns;
         const std::byte* at = bytes.data() + row * (buffer.columns / 32 * 36);
@@ -76,7 +126,9 @@ Expected expect_embed(const OpSample& sample, const std::vector<Values>& in) {
   for (size_t row = 0; row < p.rows; ++row) {
     for (size_t i = 0; i < p.width; ++i) {
       const double x = in[1][size_t(in[0][row]) * p.width + i];
-      e.push(x, std::fabs(x) * 1e-7 + 1e-15);
+      // With a minimum it is a difference of two.
+      const bool minimum = has_minimum(sample.variant);
+      e.push(x, std::fabs(x) * 1e-7 + (minimum ? 1e-7 : 1e-15));
     }
   }
   return e;
@@ -174,13 +226,19 @@ Expected expect_attention(const OpSample& sample, const std::vector<Values>& in)
       const size_t kv_head = head / (p.heads / p.kv_heads);
       Values weights;
       double largest = -1e300, total = 0, score_max = 0;
+      const size_t from = p.window == 0 || position < p.window ? 0 : position - p.window + 1;
       for (size_t j = 0; j <= position; ++j) {
+        if (j < from) {
+          weights.push_back(-1e300);
+          continue;
+        }
         double dot = 0;
         for (size_t d = 0; d < p.head_dim; ++d) {
           dot += in[0][(row * p.heads + head) * p.head_dim + d] *
                  in[1][((sequence * p.context + j) * p.kv_heads + kv_head) * p.head_dim + d];
         }
         weights.push_back(dot * p.scale);
+        if (p.cap != 0) weights.back() = p.cap * std::tanh(weights.back() / p.cap);
         largest = std::max(largest, weights.back());
         score_max = std::max(score_max, std::fabs(weights.back()));
       }
@@ -229,6 +287,147 @@ Expected expect_select_rows(const OpSample& sample, const std::vector<Values>& i
   return e;
 }
 
+Expected expect_layer_norm(const OpSample& sample, const std::vector<Values>& in) {
+  const auto p = sample.params.as<LayerNormParams>();
+  Expected e;
+  for (size_t row = 0; row < p.rows; ++row) {
+    const double* x = in[0].data() + row * p.width;
+    double mean = 0, squares = 0, largest = 0;
+    for (size_t i = 0; i < p.width; ++i) {
+      mean += x[i] / p.width;
+      largest = std::max(largest, std::fabs(x[i]));
+    }
+    for (size_t i = 0; i < p.width; ++i) squares += (x[i] - mean) * (x[i] - mean);
+    const double root = std::sqrt(squares / p.width + double(p.epsilon));
+    for (size_t i = 0; i < p.width; ++i) {
+      const double y = (x[i] - mean) / root * in[1][i] + in[2][i];
+      // The mean is off by a little of the largest element.
+      e.push(y, (std::fabs(y) + std::fabs(in[2][i])) * 1e-6 +
+                    largest / root * 3e-7 * std::fabs(in[1][i]));
+    }
+  }
+  return e;
+}
+
+Expected expect_bias(const OpSample& sample, const std::vector<Values>& in) {
+  const auto p = sample.params.as<BiasParams>();
+  Expected e;
+  for (size_t i = 0; i < in[0].size(); ++i) {
+    const double y = in[0][i] + in[1][i % p.width];
+    e.push(y, std::fabs(y) * 1e-7);
+  }
+  return e;
+}
+
+Expected expect_gelu(const OpSample& sample, const std::vector<Values>& in) {
+  const auto p = sample.params.as<GeluParams>();
+  Expected e;
+  for (const double x : in[0]) {
+    const double phi = p.error_function != 0
+                           ? std::erfc(-x / std::sqrt(2.0)) / 2
+                           : (1 + std::tanh(0.7978845608028654 * (x + 0.044715 * x * x * x))) / 2;
+    e.push(x * phi, std::fabs(x) * 3e-7);
+  }
+  return e;
+}
+
+Expected expect_multiply(const std::vector<Values>& in) {
+  Expected e;
+  for (size_t i = 0; i < in[0].size(); ++i)
+    e.push(in[0][i] * in[1][i], std::fabs(in[0][i] * in[1][i]) * 1e-7);
+  return e;
+}
+
+Expected expect_soft_cap(const OpSample& sample, const std::vector<Values>& in) {
+  const double cap = double(sample.params.as<SoftCapParams>().cap);
+  Expected e;
+  for (const double x : in[0]) {
+    const double y = cap * std::tanh(x / cap);
+    e.push(y, std::fabs(y) * 1e-6);
+  }
+  return e;
+}
+
+Expected expect_scale(const OpSample& sample, const std::vector<Values>& in) {
+  Expected e;
+  for (const double x : in[0]) {
+    const double y = x * double(sample.params.as<ScaleParams>().scale);
+    e.push(y, std::fabs(y) * 1e-7);
+  }
+  return e;
+}
+
+Expected expect_positions(const OpSample& sample, const std::vector<Values>& in) {
+  const auto p = sample.params.as<PositionsParams>();
+  Expected e;
+  for (size_t row = 0; row < p.rows; ++row) {
+    for (size_t i = 0; i < p.width; ++i) {
+      const double x = in[0][size_t(in[1][row * 2 + 1]) * p.width + i];
+      e.push(x, std::fabs(x) * 1e-7 + (has_minimum(sample.variant) ? 1e-7 : 1e-15));
+    }
+  }
+  return e;
+}
+
+Expected expect_route(const OpSample& sample, const std::vector<Values>& in) {
+  const auto p = sample.params.as<RouteParams>();
+  Expected e;
+  for (size_t row = 0; row < p.rows; ++row) {
+    const double* x = in[0].data() + row * p.experts;
+    std::vector<size_t> order(p.experts);
+    for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return x[a] > x[b]; });
+    double sum = 0;
+    for (size_t i = 0; i < (p.renormalise != 0 ? p.used : p.experts); ++i)
+      sum += std::exp(x[order[i]] - x[order[0]]);
+    for (size_t i = 0; i < p.used; ++i) e.push(double(order[i]), 0);
+    for (size_t i = 0; i < p.used; ++i) {
+      const double weight = std::exp(x[order[i]] - x[order[0]]) / sum;
+      e.push(weight, weight * 5e-6);
+    }
+  }
+  return e;
+}
+
+Expected expect_expert_matmul(const OpSample& sample, const std::vector<Values>& in) {
+  const auto p = sample.params.as<ExpertMatmulParams>();
+  Expected e;
+  for (size_t row = 0; row < p.rows; ++row) {
+    for (size_t slot = 0; slot < p.used; ++slot) {
+      const auto expert = size_t(in[2][row * 2 * p.used + slot]);
+      const double* x = in[0].data() + (row * p.slots + (p.slots == 1 ? 0 : slot)) * p.k;
+      for (size_t column = 0; column < p.n; ++column) {
+        double sum = 0, magnitude = 0;
+        for (size_t i = 0; i < p.k; ++i) {
+          const double product = x[i] * in[1][(expert * p.n + column) * p.k + i];
+          sum += product;
+          magnitude += std::fabs(product);
+        }
+        e.push(sum, magnitude * 3e-6);
+      }
+    }
+  }
+  return e;
+}
+
+Expected expect_combine(const OpSample& sample, const std::vector<Values>& in) {
+  const auto p = sample.params.as<CombineParams>();
+  Expected e;
+  for (size_t row = 0; row < p.rows; ++row) {
+    for (size_t i = 0; i < p.width; ++i) {
+      double sum = 0, magnitude = 0;
+      for (size_t slot = 0; slot < p.used; ++slot) {
+        const double product =
+            in[1][row * 2 * p.used + p.used + slot] * in[0][(row * p.used + slot) * p.width + i];
+        sum += product;
+        magnitude += std::fabs(product);
+      }
+      e.push(sum, magnitude * 3e-6);
+    }
+  }
+  return e;
+}
+
 Expected expect(OpKind kind, const OpSample& sample, const std::vector<Values>& in,
                 const Values& before) {
   switch (kind) {
@@ -242,6 +441,16 @@ Expected expect(OpKind kind, const OpSample& sample, const std::vector<Values>& 
     case OpKind::kSwiglu: return expect_swiglu(sample, in);
     case OpKind::kAdd: return expect_add(in);
     case OpKind::kSelectRows: return expect_select_rows(sample, in);
+    case OpKind::kLayerNorm: return expect_layer_norm(sample, in);
+    case OpKind::kBias: return expect_bias(sample, in);
+    case OpKind::kGelu: return expect_gelu(sample, in);
+    case OpKind::kMultiply: return expect_multiply(in);
+    case OpKind::kSoftCap: return expect_soft_cap(sample, in);
+    case OpKind::kScale: return expect_scale(sample, in);
+    case OpKind::kPositions: return expect_positions(sample, in);
+    case OpKind::kRoute: return expect_route(sample, in);
+    case OpKind::kExpertMatmul: return expect_expert_matmul(sample, in);
+    case OpKind::kCombine: return expect_combine(sample, in);
   }
   SHOAL_UNREACHABLE();
 }

@@ -112,12 +112,49 @@ __m256 reciprocal8(__m256 x) {
   return y;
 }
 
-__m256 silu8(__m256 x) {
-  const __m256 sign = _mm256_castsi256_ps(_mm256_set1_epi32(static_cast<int>(0x80000000u)));
-  const __m256 e = exp8(_mm256_or_ps(x, sign));
+__m256 sign_bits() { return _mm256_castsi256_ps(_mm256_set1_epi32(static_cast<int>(0x80000000u))); }
+
+// exact_sigmoid() of eight numbers. REQUIRES: none is NaN; so for all below.
+__m256 sigmoid8(__m256 x) {
+  const __m256 e = exp8(_mm256_or_ps(x, sign_bits()));
   const __m256 r = reciprocal8(_mm256_add_ps(broadcast(1.0f), e));
   const __m256 negative = _mm256_cmp_ps(x, _mm256_setzero_ps(), _CMP_LT_OQ);
-  return flush8(_mm256_mul_ps(x, _mm256_blendv_ps(r, _mm256_mul_ps(e, r), negative)));
+  return _mm256_blendv_ps(r, _mm256_mul_ps(e, r), negative);
+}
+
+__m256 silu8(__m256 x) { return flush8(_mm256_mul_ps(x, sigmoid8(x))); }
+
+__m256 gelu8(__m256 x) {
+  const __m256 t = _mm256_max_ps(_mm256_min_ps(factor8(x), broadcast(16.0f)), broadcast(-16.0f));
+  const __m256 cubic = _mm256_mul_ps(_mm256_mul_ps(t, t), broadcast(0.044715f));
+  const __m256 u = _mm256_mul_ps(t, _mm256_add_ps(broadcast(1.0f), cubic));
+  return flush8(_mm256_mul_ps(x, sigmoid8(_mm256_mul_ps(u, broadcast(1.59576912160573071f)))));
+}
+
+// exact_tanh(): both of its ways, and the right one is kept.
+__m256 tanh8(__m256 x) {
+  const __m256 a = _mm256_andnot_ps(sign_bits(), x);
+  const __m256 bounded = _mm256_min_ps(a, broadcast(40.0f));  // Where e^-2a is 0 already.
+  const __m256 z = _mm256_mul_ps(bounded, bounded);
+  __m256 p = _mm256_mul_ps(broadcast(-5.70498872745e-3f), z);
+  p = _mm256_mul_ps(_mm256_add_ps(p, broadcast(2.06390887954e-2f)), z);
+  p = _mm256_mul_ps(_mm256_sub_ps(p, broadcast(5.37397155531e-2f)), z);
+  p = _mm256_mul_ps(_mm256_add_ps(p, broadcast(1.33314422036e-1f)), z);
+  p = _mm256_mul_ps(_mm256_sub_ps(p, broadcast(3.33332819422e-1f)), z);
+  const __m256 near = _mm256_add_ps(a, _mm256_mul_ps(p, a));
+  const __m256 e = exp8(_mm256_mul_ps(bounded, broadcast(-2.0f)));
+  const __m256 far = _mm256_mul_ps(_mm256_sub_ps(broadcast(1.0f), e),
+                                   reciprocal8(_mm256_add_ps(broadcast(1.0f), e)));
+  const __m256 is_near = _mm256_cmp_ps(a, broadcast(0.625f), _CMP_LT_OQ);
+  const __m256 is_tiny = _mm256_cmp_ps(a, broadcast(0.000244140625f), _CMP_LT_OQ);
+  const __m256 magnitude = _mm256_blendv_ps(far, near, is_near);
+  const __m256 result = _mm256_or_ps(magnitude, _mm256_and_ps(x, sign_bits()));
+  return _mm256_blendv_ps(result, flush8(x), is_tiny);
+}
+
+__m256 soft_cap8(__m256 x, float cap, float inverse_cap) {
+  const __m256 part = flush8(_mm256_mul_ps(flush8(x), broadcast(inverse_cap)));
+  return flush8(_mm256_mul_ps(broadcast(cap), tanh8(part)));
 }
 
 // --- weights of each float type, eight at a time ---
@@ -260,6 +297,14 @@ __m256i four_bytes(const std::byte* at) {
   return _mm256_set1_epi32(four);
 }
 
+__m128i eight_bytes(const std::byte* at) {
+  return _mm_loadl_epi64(reinterpret_cast<const __m128i*>(at));
+}
+
+__m256 eight_halves(const std::byte* at) {
+  return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(at)));
+}
+
 // Adds Rows blocks of activations times a tile's block to integer sums, one per column.
 struct Q8Tile {
   static constexpr int64_t kBlockBytes = kQ8TileBlock;
@@ -307,9 +352,10 @@ struct Q4Tile {
   }
 };
 
+// Rows of k values at `x`, with their scales at `scales`, each x_stride bytes after the one before.
 template <class Tile, int Rows>
-void tile_dots(const std::byte* tile, const std::byte* x, int64_t x_stride, const int32_t* x_sums,
-               int64_t k, __m256 (&sums)[Rows]) {
+void tile_dots(const std::byte* tile, const std::byte* x, const std::byte* scales, int64_t x_stride,
+               const int32_t* x_sums, int64_t k, __m256 (&sums)[Rows]) {
   const int64_t blocks = k / 32;
   constexpr int64_t kBlocks = SHOAL_SUM_CHUNK / SHOAL_QUANT_BLOCK;
   for (int r = 0; r < Rows; ++r) sums[r] = _mm256_setzero_ps();
@@ -327,7 +373,7 @@ void tile_dots(const std::byte* tile, const std::byte* x, int64_t x_stride, cons
       Tile::template block<Rows>(at + kTileRows * 2, rows, x_sums + b, blocks, integers);
       for (int r = 0; r < Rows; ++r) {
         float scale;
-        std::memcpy(&scale, x + r * x_stride + k + b * 4, 4);
+        std::memcpy(&scale, scales + r * x_stride + b * 4, 4);
         const __m256 product_scale = _mm256_mul_ps(weight_scale, broadcast(scale));
         chunk[r] =
             _mm256_add_ps(chunk[r], _mm256_mul_ps(_mm256_cvtepi32_ps(integers[r]), product_scale));
@@ -337,22 +383,186 @@ void tile_dots(const std::byte* tile, const std::byte* x, int64_t x_stride, cons
   }
 }
 
-template <class Tile>
-bool tiled_matmul(const KernelCall& call, int64_t first, int64_t last, int32_t* x_sums) {
+// The other nibble types. Integers stand for themselves less Format.zero, minima and scales come in
+// by the sums of x: for each block, or where a block has two scales for each half of it.
+template <DType Type>
+struct PackedTile {
+  static constexpr TileFormat kFormat = tile_format(Type);
+  static constexpr bool kHalves = kFormat.bits == 6;
+
+  // The integer sums of the block's halves: of its low nibbles' elements and of its high nibbles'.
+  template <int Rows>
+  static void block(const std::byte* at, const std::byte* const (&x)[Rows], __m256i (&low)[Rows],
+                    __m256i (&high)[Rows]) {
+    const __m256i mask = _mm256_set1_epi8(15), ones = _mm256_set1_epi16(1);
+    __m256i fifth = _mm256_setzero_si256(), sixth = fifth;
+    if constexpr (kFormat.bits >= 5) fifth = load_bytes(at + 128);
+    if constexpr (kFormat.bits == 6) sixth = load_bytes(at + 160);
+    __m256i low_pairs[Rows], high_pairs[Rows];
+    for (int r = 0; r < Rows; ++r) {
+      low[r] = high[r] = low_pairs[r] = high_pairs[r] = _mm256_setzero_si256();
+    }
+    for (int g = 0; g < 4; ++g) {
+      const __m256i both = load_bytes(at + g * 32);
+      __m256i l = _mm256_and_si256(both, mask);
+      __m256i h = _mm256_and_si256(_mm256_srli_epi16(both, 4), mask);
+      if constexpr (kFormat.bits == 5) {
+        const __m256i one = _mm256_set1_epi8(1);
+        const __m256i l5 = _mm256_and_si256(_mm256_srli_epi16(fifth, g), one);
+        const __m256i h5 = _mm256_and_si256(_mm256_srli_epi16(fifth, g + 4), one);
+        l = _mm256_or_si256(l, _mm256_slli_epi16(l5, 4));
+        h = _mm256_or_si256(h, _mm256_slli_epi16(h5, 4));
+      }
+      if constexpr (kFormat.bits == 6) {
+        const __m256i three = _mm256_set1_epi8(3);
+        const __m256i l6 = _mm256_and_si256(_mm256_srli_epi16(fifth, 2 * g), three);
+        const __m256i h6 = _mm256_and_si256(_mm256_srli_epi16(sixth, 2 * g), three);
+        l = _mm256_or_si256(l, _mm256_slli_epi16(l6, 4));
+        h = _mm256_or_si256(h, _mm256_slli_epi16(h6, 4));
+      }
+      for (int r = 0; r < Rows; ++r) {
+        // In 16 bits: at most 4 * 2 * 31 * 127, or 2 * 2 * 63 * 127.
+        const __m256i x_low = four_bytes(x[r] + g * 4), x_high = four_bytes(x[r] + 16 + g * 4);
+        low_pairs[r] = _mm256_add_epi16(low_pairs[r], _mm256_maddubs_epi16(l, x_low));
+        high_pairs[r] = _mm256_add_epi16(high_pairs[r], _mm256_maddubs_epi16(h, x_high));
+        if (g == 3 || (kFormat.bits == 6 && g == 1)) {
+          low[r] = _mm256_add_epi32(low[r], _mm256_madd_epi16(low_pairs[r], ones));
+          high[r] = _mm256_add_epi32(high[r], _mm256_madd_epi16(high_pairs[r], ones));
+          low_pairs[r] = high_pairs[r] = _mm256_setzero_si256();
+        }
+      }
+    }
+  }
+};
+
+template <DType Type, int Rows>
+void packed_dots(const std::byte* tile, const std::byte* x, const std::byte* scales,
+                 int64_t x_stride, const int32_t* x_sums, int64_t k, __m256 (&sums)[Rows]) {
+  using Tile = PackedTile<Type>;
+  constexpr TileFormat kFormat = Tile::kFormat;
+  constexpr int64_t kBlocks = SHOAL_SUM_CHUNK / SHOAL_QUANT_BLOCK;
+  const int64_t blocks = k / 32;
+  for (int r = 0; r < Rows; ++r) sums[r] = _mm256_setzero_ps();
+  for (int64_t begin = 0; begin < blocks; begin += kBlocks) {
+    const int64_t end = smaller(blocks, begin + kBlocks);
+    __m256 chunk[Rows];
+    for (int r = 0; r < Rows; ++r) chunk[r] = _mm256_setzero_ps();
+    for (int64_t b = begin; b < end; ++b) {
+      const std::byte* unit = tile + b / kFormat.blocks() * kFormat.unit_bytes();
+      const std::byte* at =
+          unit + kFormat.head_bytes() + b % kFormat.blocks() * kFormat.block_bytes();
+      const __m256 d = eight_halves(unit);
+      __m256 m = _mm256_setzero_ps();
+      if constexpr (kFormat.minimum) m = eight_halves(unit + 16);
+      __m256i first = _mm256_setzero_si256(), second = first;
+      if constexpr (kFormat.large && kFormat.minimum) {
+        first = _mm256_cvtepu8_epi32(eight_bytes(at));
+        second = _mm256_cvtepu8_epi32(eight_bytes(at + 8));
+      } else if constexpr (kFormat.large) {
+        first = _mm256_cvtepi8_epi32(eight_bytes(at));
+        second = _mm256_cvtepi8_epi32(eight_bytes(at + 8));
+      }
+      const std::byte* rows[Rows];
+      for (int r = 0; r < Rows; ++r) rows[r] = x + r * x_stride + b * 32;
+      __m256i low[Rows], high[Rows];
+      Tile::template block<Rows>(at + kFormat.scale_bytes(), rows, low, high);
+      for (int r = 0; r < Rows; ++r) {
+        const int32_t* x_sum = x_sums + (r * blocks + b) * 2;
+        __m256i integers, minima = _mm256_setzero_si256();
+        if constexpr (Tile::kHalves) {
+          low[r] = _mm256_sub_epi32(low[r], _mm256_set1_epi32(kFormat.zero * x_sum[0]));
+          high[r] = _mm256_sub_epi32(high[r], _mm256_set1_epi32(kFormat.zero * x_sum[1]));
+          integers = _mm256_add_epi32(_mm256_mullo_epi32(low[r], first),
+                                      _mm256_mullo_epi32(high[r], second));
+        } else {
+          const int32_t both = x_sum[0] + x_sum[1];
+          integers = _mm256_add_epi32(low[r], high[r]);
+          if constexpr (kFormat.large) integers = _mm256_mullo_epi32(integers, first);
+          if constexpr (kFormat.zero != 0)
+            integers = _mm256_sub_epi32(integers, _mm256_set1_epi32(kFormat.zero * both));
+          minima = _mm256_set1_epi32(both);
+          if constexpr (kFormat.large && kFormat.minimum)
+            minima = _mm256_mullo_epi32(minima, second);
+        }
+        float scale;
+        std::memcpy(&scale, scales + r * x_stride + b * 4, 4);
+        __m256 product =
+            _mm256_mul_ps(_mm256_cvtepi32_ps(integers), _mm256_mul_ps(d, broadcast(scale)));
+        if constexpr (kFormat.minimum) {
+          product = _mm256_add_ps(product, _mm256_mul_ps(_mm256_cvtepi32_ps(minima),
+                                                         _mm256_mul_ps(m, broadcast(scale))));
+        }
+        chunk[r] = _mm256_add_ps(chunk[r], product);
+      }
+    }
+    for (int r = 0; r < Rows; ++r) sums[r] = _mm256_add_ps(sums[r], chunk[r]);
+  }
+}
+
+// What matmul and expert_matmul ask of a quantised type: how long a tile's row of blocks is, how
+// many sums of x it wants for each block (0: none), and the dots.
+struct Q8Dots {
+  static constexpr int64_t kSums = 0;
+  static int64_t tile_bytes(int64_t blocks) { return blocks * kQ8TileBlock; }
+  template <int Rows>
+  static void dots(const std::byte* tile, const std::byte* x, const std::byte* scales,
+                   int64_t x_stride, const int32_t* x_sums, int64_t k, __m256 (&sums)[Rows]) {
+    tile_dots<Q8Tile, Rows>(tile, x, scales, x_stride, x_sums, k, sums);
+  }
+};
+struct Q4Dots {
+  static constexpr int64_t kSums = 1;
+  static int64_t tile_bytes(int64_t blocks) { return blocks * kQ4TileBlock; }
+  template <int Rows>
+  static void dots(const std::byte* tile, const std::byte* x, const std::byte* scales,
+                   int64_t x_stride, const int32_t* x_sums, int64_t k, __m256 (&sums)[Rows]) {
+    tile_dots<Q4Tile, Rows>(tile, x, scales, x_stride, x_sums, k, sums);
+  }
+};
+template <DType Type>
+struct PackedDots {
+  static constexpr int64_t kSums = 2;
+  static int64_t tile_bytes(int64_t blocks) {
+    return blocks / tile_format(Type).blocks() * tile_format(Type).unit_bytes();
+  }
+  template <int Rows>
+  static void dots(const std::byte* tile, const std::byte* x, const std::byte* scales,
+                   int64_t x_stride, const int32_t* x_sums, int64_t k, __m256 (&sums)[Rows]) {
+    packed_dots<Type, Rows>(tile, x, scales, x_stride, x_sums, k, sums);
+  }
+};
+
+// The sums of each block of x, or of each half of one.
+template <int64_t Sums>
+void sum_blocks(const std::byte* x, int64_t blocks, int32_t* x_sums) {
+  for (int64_t b = 0; b < blocks; ++b) {
+    const __m256i pairs = _mm256_maddubs_epi16(_mm256_set1_epi8(1), load_bytes(x + b * 32));
+    const __m256i fours = _mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
+    alignas(32) int32_t parts[8];
+    _mm256_store_si256(reinterpret_cast<__m256i*>(parts), fours);
+    const int32_t low = parts[0] + parts[1] + parts[2] + parts[3];
+    const int32_t high = parts[4] + parts[5] + parts[6] + parts[7];
+    if constexpr (Sums == 1) {
+      x_sums[b] = low + high;
+    } else {
+      x_sums[b * 2] = low;
+      x_sums[b * 2 + 1] = high;
+    }
+  }
+}
+
+template <class Dots>
+bool tiled_matmul(const KernelCall& call, int64_t first, int64_t last) {
   const auto p = call.as<MatmulParams>();
   const int64_t blocks = p.k / 32;
   const int64_t x_stride = blocks * 36;
+  const int64_t sums_stride = blocks * Dots::kSums;
   const std::byte* x = call.buffers[0];
-  for (int64_t row = 0; x_sums != nullptr && row < p.rows; ++row) {
-    for (int64_t b = 0; b < blocks; ++b) {
-      const __m256i bytes = load_bytes(x + row * x_stride + b * 32);
-      const __m256i pairs = _mm256_maddubs_epi16(_mm256_set1_epi8(1), bytes);
-      const __m256i fours = _mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
-      alignas(32) int32_t parts[8];
-      _mm256_store_si256(reinterpret_cast<__m256i*>(parts), fours);
-      x_sums[row * blocks + b] =
-          parts[0] + parts[1] + parts[2] + parts[3] + parts[4] + parts[5] + parts[6] + parts[7];
-    }
+  const Scratch sums_memory(p.rows * sums_stride * 4);
+  auto* x_sums = static_cast<int32_t*>(sums_memory.data());
+  if constexpr (Dots::kSums > 0) {
+    for (int64_t row = 0; row < p.rows; ++row)
+      sum_blocks<Dots::kSums>(x + row * x_stride, blocks, x_sums + row * sums_stride);
   }
   float* out = call.floats_out(2);
   Finite8 finite;
@@ -370,37 +580,89 @@ bool tiled_matmul(const KernelCall& call, int64_t first, int64_t last, int32_t* 
     }
   };
   for (int64_t tile = first; tile < last; ++tile) {
-    const std::byte* weight = call.buffers[1] + tile * blocks * Tile::kBlockBytes;
-    const auto sums_of = [&](int64_t row) {
-      return x_sums == nullptr ? nullptr : x_sums + row * blocks;
-    };
+    const std::byte* weight = call.buffers[1] + tile * Dots::tile_bytes(blocks);
     int64_t row = 0;
     for (; row + 4 <= p.rows; row += 4) {
       __m256 sums[4];
-      tile_dots<Tile, 4>(weight, x + row * x_stride, x_stride, sums_of(row), p.k, sums);
+      const std::byte* rows = x + row * x_stride;
+      Dots::template dots<4>(weight, rows, rows + p.k, x_stride, x_sums + row * sums_stride, p.k,
+                             sums);
       for (int r = 0; r < 4; ++r) store(row + r, tile, sums[r]);
     }
     for (; row < p.rows; ++row) {
       __m256 sums[1];
-      tile_dots<Tile, 1>(weight, x + row * x_stride, x_stride, sums_of(row), p.k, sums);
+      const std::byte* rows = x + row * x_stride;
+      Dots::template dots<1>(weight, rows, rows + p.k, x_stride, x_sums + row * sums_stride, p.k,
+                             sums);
       store(row, tile, sums[0]);
     }
   }
   return finite.all();
 }
 
+// REQUIRES: n is a multiple of 8, so that no tile holds rows of two experts.
+template <class Dots>
+bool expert_matmul(const KernelCall& call, int64_t first, int64_t last) {
+  const auto p = call.as<ExpertMatmulParams>();
+  const int64_t blocks = p.k / 32, tiles = p.n / kTileRows;
+  const int64_t width = int64_t{p.slots} * p.k;
+  const Scratch sums_memory(blocks * Dots::kSums * 4);
+  auto* x_sums = static_cast<int32_t*>(sums_memory.data());
+  Finite8 finite;
+  int64_t summed = -1;
+  for (int64_t piece = first; piece < last; ++piece) {
+    const int64_t place = piece / tiles, row = place / p.used, slot = place % p.used;
+    const auto expert = static_cast<int64_t>(call.floats(2)[row * 2 * p.used + slot]);
+    const int64_t from = p.slots == 1 ? 0 : slot * p.k;
+    const std::byte* base = call.buffers[0] + row * (width / 32 * 36);
+    if constexpr (Dots::kSums > 0) {
+      if (summed != place) sum_blocks<Dots::kSums>(base + from, blocks, x_sums);
+      summed = place;
+    }
+    const std::byte* weight =
+        call.buffers[1] + (expert * tiles + piece % tiles) * Dots::tile_bytes(blocks);
+    __m256 sums[1];
+    Dots::template dots<1>(weight, base + from, base + width + from / 32 * 4, 0, x_sums, p.k, sums);
+    float* to = call.floats_out(3) + place * p.n + piece % tiles * kTileRows;
+    _mm256_storeu_ps(to, finite(flush8(sums[0])));
+  }
+  return finite.all();
+}
+
+// Calls f with the Dots of a quantised type.
+template <class F>
+bool with_dots(DType dtype, const F& f) {
+  switch (dtype) {
+    case DType::kQ8_0: return f(Q8Dots());
+    case DType::kQ4_0: return f(Q4Dots());
+    case DType::kQ4_1: return f(PackedDots<DType::kQ4_1>());
+    case DType::kQ5_0: return f(PackedDots<DType::kQ5_0>());
+    case DType::kQ5_1: return f(PackedDots<DType::kQ5_1>());
+    case DType::kQ4_K: return f(PackedDots<DType::kQ4_K>());
+    case DType::kQ5_K: return f(PackedDots<DType::kQ5_K>());
+    default: return f(PackedDots<DType::kQ6_K>());
+  }
+}
+
 bool matmul_avx2(const KernelCall& call, int64_t first, int64_t last) {
   const auto p = call.as<MatmulParams>();
-  if (call.variant == DType::kQ8_0) return tiled_matmul<Q8Tile>(call, first, last, nullptr);
-  if (call.variant == DType::kQ4_0) {
-    const Scratch x_sums(int64_t{p.rows} * (p.k / 32) * 4);
-    return tiled_matmul<Q4Tile>(call, first, last, static_cast<int32_t*>(x_sums.data()));
+  if (is_tiled(call.variant)) {
+    return with_dots(call.variant,
+                     [&]<class Dots>(Dots) { return tiled_matmul<Dots>(call, first, last); });
   }
   const Scratch scratch_memory(p.rows * padded(p.k) * 4);
   auto* scratch = static_cast<float*>(scratch_memory.data());
   if (call.variant == DType::kF16) return float_matmul<LoadF16>(call, first, last, scratch);
   if (call.variant == DType::kBF16) return float_matmul<LoadBF16>(call, first, last, scratch);
   return float_matmul<LoadF32>(call, first, last, scratch);
+}
+
+bool expert_matmul_avx2(const KernelCall& call, int64_t first, int64_t last) {
+  if (!is_tiled(call.variant) || call.as<ExpertMatmulParams>().n % kTileRows != 0) {
+    return portable_kernels()[static_cast<size_t>(OpKind::kExpertMatmul)].run(call, first, last);
+  }
+  return with_dots(call.variant,
+                   [&]<class Dots>(Dots) { return expert_matmul<Dots>(call, first, last); });
 }
 
 // --- attention ---
@@ -425,8 +687,12 @@ bool attention_pieces(const KernelCall& call, int64_t first, int64_t last, float
     const std::byte* values = call.buffers[2] + base;
     factor_row(call.floats(0) + piece * dim, dim, q);
     float m = 0.0f, l = 0.0f;
-    for (int64_t begin = 0; begin <= position; begin += SHOAL_ATTENTION_CHUNK) {
-      const int64_t count = smaller(SHOAL_ATTENTION_CHUNK, position + 1 - begin);
+    const int64_t seen_from = p.window == 0 || position < p.window ? 0 : position + 1 - p.window;
+    const int64_t first_chunk = seen_from / SHOAL_ATTENTION_CHUNK * SHOAL_ATTENTION_CHUNK;
+    for (int64_t start = first_chunk; start <= position; start += SHOAL_ATTENTION_CHUNK) {
+      const bool is_first = start == first_chunk;
+      const int64_t begin = start < seen_from ? seen_from : start;
+      const int64_t count = smaller(start + SHOAL_ATTENTION_CHUNK, position + 1) - begin;
       alignas(32) float w[SHOAL_ATTENTION_CHUNK];
       for (int64_t j = 0; j < count; j += 4) {
         const std::byte* k[4];
@@ -439,8 +705,8 @@ bool attention_pieces(const KernelCall& call, int64_t first, int64_t last, float
       for (int64_t j = (count + 3) / 4 * 4; j < SHOAL_ATTENTION_CHUNK; ++j) w[j] = w[0];
       __m256 most = broadcast(w[0]);
       for (int64_t j = 0; j < SHOAL_ATTENTION_CHUNK; j += 8) {
-        const __m256 scores =
-            finite(flush8(_mm256_mul_ps(_mm256_load_ps(w + j), broadcast(p.scale))));
+        __m256 scores = finite(flush8(_mm256_mul_ps(_mm256_load_ps(w + j), broadcast(p.scale))));
+        if (p.cap != 0.0f) scores = soft_cap8(scores, p.cap, p.inverse_cap);
         _mm256_store_ps(w + j, scores);
         most = j == 0 ? scores : _mm256_max_ps(most, scores);
       }
@@ -454,11 +720,11 @@ bool attention_pieces(const KernelCall& call, int64_t first, int64_t last, float
       }
       float l_c = 0.0f;
       for (int64_t j = 0; j < count; ++j) l_c += w[j];
-      const float m_new = begin == 0 || m_c > m ? m_c : m;
+      const float m_new = is_first || m_c > m ? m_c : m;
       const float a = exact_factor(exact_exp(m - m_new));
       const float b = exact_factor(exact_exp(m_c - m_new));
       const auto merge = [&](int64_t d, __m256 o_c) {
-        if (begin > 0) {
+        if (!is_first) {
           const __m256 old_part = flush8(_mm256_mul_ps(_mm256_loadu_ps(o + d), broadcast(a)));
           o_c = _mm256_add_ps(old_part, flush8(_mm256_mul_ps(o_c, broadcast(b))));
         }
@@ -486,7 +752,7 @@ bool attention_pieces(const KernelCall& call, int64_t first, int64_t last, float
         }
         merge(d, sum);
       }
-      l = begin == 0 ? l_c : l * a + l_c * b;
+      l = is_first ? l_c : l * a + l_c * b;
       m = m_new;
     }
     const __m256 inverse = broadcast(exact_reciprocal(l));
@@ -628,6 +894,63 @@ bool swiglu_avx2(const KernelCall& call, int64_t first, int64_t last) {
   return finite.all();
 }
 
+bool multiply_avx2(const KernelCall& call, int64_t first, int64_t last) {
+  const auto p = call.as<MultiplyParams>();
+  const int64_t end = smaller(int64_t{p.rows} * p.width, last * kSpan);
+  const float* a = call.floats(0);
+  const float* b = call.floats(1);
+  float* y = call.floats_out(2);
+  Finite8 finite;
+  int64_t i = first * kSpan;
+  for (; i + 8 <= end; i += 8) {
+    const __m256 product =
+        _mm256_mul_ps(flush8(_mm256_loadu_ps(a + i)), flush8(_mm256_loadu_ps(b + i)));
+    _mm256_storeu_ps(y + i, finite(flush8(product)));
+  }
+  for (; i < end; ++i) {
+    y[i] = exact_flush(exact_flush(a[i]) * exact_flush(b[i]));
+    finite(broadcast(y[i]));
+  }
+  return finite.all();
+}
+
+bool gelu_avx2(const KernelCall& call, int64_t first, int64_t last) {
+  const auto p = call.as<GeluParams>();
+  if (p.error_function != 0)
+    return portable_kernels()[static_cast<size_t>(OpKind::kGelu)].run(call, first, last);
+  const int64_t end = smaller(int64_t{p.rows} * p.width, last * kSpan);
+  const float* x = call.floats(0);
+  float* y = call.floats_out(1);
+  Finite8 finite;
+  int64_t i = first * kSpan;
+  for (; i + 8 <= end; i += 8) {
+    const __m256 eight = finite(_mm256_loadu_ps(x + i));
+    _mm256_storeu_ps(y + i, finite(gelu8(flush8(eight))));
+  }
+  for (; i < end; ++i) {
+    y[i] = exact_gelu_tanh(exact_flush(x[i]));
+    finite(broadcast(y[i]));
+  }
+  return finite.all();
+}
+
+bool soft_cap_avx2(const KernelCall& call, int64_t first, int64_t last) {
+  const auto p = call.as<SoftCapParams>();
+  const int64_t end = smaller(int64_t{p.rows} * p.width, last * kSpan);
+  const float* x = call.floats(0);
+  float* y = call.floats_out(1);
+  Finite8 finite;
+  int64_t i = first * kSpan;
+  for (; i + 8 <= end; i += 8) {
+    _mm256_storeu_ps(y + i, soft_cap8(finite(_mm256_loadu_ps(x + i)), p.cap, p.inverse_cap));
+  }
+  for (; i < end; ++i) {
+    finite(broadcast(x[i]));
+    y[i] = exact_soft_cap(x[i], p.cap, p.inverse_cap);
+  }
+  return finite.all();
+}
+
 }  // namespace
 }  // namespace shoal::compute
 
@@ -653,6 +976,10 @@ const KernelTable* avx2_kernels() {
     replace(OpKind::kAttention, attention_avx2);
     replace(OpKind::kSwiglu, swiglu_avx2);
     replace(OpKind::kAdd, add_avx2);
+    replace(OpKind::kMultiply, multiply_avx2);
+    replace(OpKind::kGelu, gelu_avx2);
+    replace(OpKind::kSoftCap, soft_cap_avx2);
+    replace(OpKind::kExpertMatmul, expert_matmul_avx2);
     return table;
   }();
   return &kTable;

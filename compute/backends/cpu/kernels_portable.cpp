@@ -52,7 +52,26 @@ float sum_in_order(int64_t count, const Term& term) {
   return sum;
 }
 
-// --- embed ---
+// --- embed, positions ---
+
+// One row of a table, whatever its type.
+void table_row(DType variant, const std::byte* table, int64_t row, int64_t width, float* y,
+               Finite& finite) {
+  if (!is_tiled(variant)) {
+    for (int64_t i = 0; i < width; ++i)
+      y[i] = finite(exact_factor(load_weight(variant, table, row * width + i)));
+    return;
+  }
+  const bool minimum = has_minimum(variant);
+  for (int64_t index = 0; index < width / 32; ++index) {
+    const QuantBlock block = tiled_block(variant, table, width, row, index);
+    const float second = static_cast<float>(block.minimum) * block.m;
+    for (int i = 0; i < 32; ++i) {
+      const float first = static_cast<float>(block.scales[i / 16] * block.values[i]) * block.d;
+      y[index * 32 + i] = finite(exact_factor(minimum ? first + second : first));
+    }
+  }
+}
 
 Work embed_work(const KernelCall& call) {
   const auto p = call.as<EmbedParams>();
@@ -61,27 +80,27 @@ Work embed_work(const KernelCall& call) {
 
 bool embed_run(const KernelCall& call, int64_t first, int64_t last) {
   const auto p = call.as<EmbedParams>();
-  const std::byte* table = call.buffers[1];
   Finite finite;
   for (int64_t row = first; row < last; ++row) {
     const int64_t token = load_le<int32_t>(call.buffers[0] + row * 4);
-    float* y = call.floats_out(2) + row * p.width;
-    if (is_tiled(call.variant)) {
-      for (int64_t block = 0; block < p.width / 32; ++block) {
-        int8_t values[32];
-        const float scale = tiled_block(call.variant, table, p.width, token, block, values);
-        for (int i = 0; i < 32; ++i) {
-          y[block * 32 + i] = finite(exact_flush(static_cast<float>(values[i]) * scale));
-        }
-      }
-    } else {
-      for (int64_t i = 0; i < p.width; ++i) {
-        y[i] = finite(exact_factor(load_weight(call.variant, table, token * p.width + i)));
-      }
-    }
+    table_row(call.variant, call.buffers[1], token, p.width, call.floats_out(2) + row * p.width,
+              finite);
   }
   return finite.all();
 }
+
+bool positions_run(const KernelCall& call, int64_t first, int64_t last) {
+  const auto p = call.as<PositionsParams>();
+  Finite finite;
+  for (int64_t row = first; row < last; ++row) {
+    const int64_t position = load_le<uint32_t>(call.buffers[1] + row * 8 + 4);
+    if (position >= p.positions) return false;
+    table_row(call.variant, call.buffers[0], position, p.width, call.floats_out(2) + row * p.width,
+              finite);
+  }
+  return finite.all();
+}
+static_assert(sizeof(PositionsParams) == sizeof(EmbedParams));
 
 // --- rms_norm ---
 
@@ -148,21 +167,28 @@ Work matmul_work(const KernelCall& call) {
   return {(int64_t{p.n} + kTileRows - 1) / kTileRows, int64_t{p.rows} * p.k / 2};
 }
 
-float tiled_dot(DType dtype, const std::byte* values, const std::byte* weight, int64_t column,
-                int64_t k) {
+// k values, their scales, and a row of a tiled weight.
+float tiled_dot(DType dtype, const std::byte* values, const std::byte* scales,
+                const std::byte* weight, int64_t column, int64_t k) {
   float sum = 0.0f;
+  const bool minimum = has_minimum(dtype);
   for (int64_t begin = 0; begin < k; begin += SHOAL_SUM_CHUNK) {
     const int64_t end = std::min<int64_t>(k, begin + SHOAL_SUM_CHUNK);
     float chunk = 0.0f;
-    for (int64_t block = begin / 32; block < end / 32; ++block) {
-      int8_t w[32];
-      const float weight_scale = tiled_block(dtype, weight, k, column, block, w);
+    for (int64_t index = begin / 32; index < end / 32; ++index) {
+      const QuantBlock block = tiled_block(dtype, weight, k, column, index);
       float scale;
-      std::memcpy(&scale, values + k + block * 4, 4);
-      int32_t integer_sum = 0;
-      for (int i = 0; i < 32; ++i)
-        integer_sum += int32_t{w[i]} * static_cast<int8_t>(values[block * 32 + i]);
-      chunk += static_cast<float>(integer_sum) * (weight_scale * scale);
+      std::memcpy(&scale, scales + index * 4, 4);
+      int32_t sums[2] = {}, x_sum = 0;
+      for (int i = 0; i < 32; ++i) {
+        const int32_t q = static_cast<int8_t>(values[index * 32 + i]);
+        sums[i / 16] += block.values[i] * q;
+        x_sum += q;
+      }
+      const int32_t integer_sum = block.scales[0] * sums[0] + block.scales[1] * sums[1];
+      float product = static_cast<float>(integer_sum) * (block.d * scale);
+      if (minimum) product += static_cast<float>(block.minimum * x_sum) * (block.m * scale);
+      chunk += product;
     }
     sum += chunk;
   }
@@ -177,8 +203,8 @@ bool matmul_run(const KernelCall& call, int64_t first, int64_t last) {
     for (int64_t row = 0; row < p.rows; ++row) {
       float y;
       if (is_tiled(call.variant)) {
-        y = tiled_dot(call.variant, call.buffers[0] + row * (p.k / 32 * 36), call.buffers[1],
-                      column, p.k);
+        const std::byte* x = call.buffers[0] + row * (p.k / 32 * 36);
+        y = tiled_dot(call.variant, x, x + p.k, call.buffers[1], column, p.k);
       } else {
         const float* x = call.floats(0) + row * p.k;
         y = sum_in_order(p.k, [&](int64_t i) {
@@ -190,6 +216,135 @@ bool matmul_run(const KernelCall& call, int64_t first, int64_t last) {
   }
   return finite.all();
 }
+
+// --- expert_matmul: a piece is a tile of eight columns of one row and slot ---
+
+Work expert_matmul_work(const KernelCall& call) {
+  const auto p = call.as<ExpertMatmulParams>();
+  const int64_t tiles = (int64_t{p.n} + kTileRows - 1) / kTileRows;
+  return {int64_t{p.rows} * p.used * tiles, int64_t{p.k} / 2};
+}
+
+bool expert_matmul_run(const KernelCall& call, int64_t first, int64_t last) {
+  const auto p = call.as<ExpertMatmulParams>();
+  const int64_t tiles = (int64_t{p.n} + kTileRows - 1) / kTileRows;
+  const int64_t width = int64_t{p.slots} * p.k;
+  Finite finite;
+  for (int64_t piece = first; piece < last; ++piece) {
+    const int64_t row = piece / tiles / p.used, slot = piece / tiles % p.used;
+    const int64_t tile = piece % tiles;
+    const auto expert = static_cast<int64_t>(call.floats(2)[row * 2 * p.used + slot]);
+    const int64_t from = p.slots == 1 ? 0 : slot * p.k;
+    const int64_t column_end = std::min<int64_t>(p.n, (tile + 1) * kTileRows);
+    for (int64_t column = tile * kTileRows; column < column_end; ++column) {
+      const int64_t weight_row = expert * p.n + column;
+      float y;
+      if (is_tiled(call.variant)) {
+        const std::byte* x = call.buffers[0] + row * (width / 32 * 36);
+        y = tiled_dot(call.variant, x + from, x + width + from / 32 * 4, call.buffers[1],
+                      weight_row, p.k);
+      } else {
+        const float* x = call.floats(0) + row * width + from;
+        y = sum_in_order(p.k, [&](int64_t i) {
+          return exact_factor(x[i]) *
+                 load_weight(call.variant, call.buffers[1], weight_row * p.k + i);
+        });
+      }
+      call.floats_out(3)[(row * p.used + slot) * p.n + column] = finite(exact_flush(y));
+    }
+  }
+  return finite.all();
+}
+
+// --- route, combine ---
+
+Work route_work(const KernelCall& call) {
+  const auto p = call.as<RouteParams>();
+  return {p.rows, int64_t{p.experts} * (p.used + 20)};
+}
+
+bool route_run(const KernelCall& call, int64_t first, int64_t last) {
+  const auto p = call.as<RouteParams>();
+  Finite finite;
+  std::vector<float> x(p.experts);
+  std::vector<bool> taken(p.experts);
+  for (int64_t row = first; row < last; ++row) {
+    for (size_t e = 0; e < x.size(); ++e)
+      x[e] = finite(exact_flush(call.floats(0)[row * p.experts + static_cast<int64_t>(e)]));
+    float* y = call.floats_out(1) + row * 2 * p.used;
+    taken.assign(p.experts, false);
+    for (uint slot = 0; slot < p.used; ++slot) {
+      size_t best = x.size();
+      for (size_t e = 0; e < x.size(); ++e) {
+        if (!taken[e] && (best == x.size() || x[e] > x[best])) best = e;
+      }
+      taken[best] = true;
+      y[slot] = static_cast<float>(best);
+    }
+    const float largest = x[static_cast<size_t>(y[0])];
+    const auto e_of = [&](size_t e) { return exact_factor(exact_exp(x[e] - largest)); };
+    float sum = 0.0f;
+    if (p.renormalise != 0) {
+      for (uint slot = 0; slot < p.used; ++slot) sum += e_of(static_cast<size_t>(y[slot]));
+    } else {
+      for (size_t e = 0; e < x.size(); ++e) sum += e_of(e);
+    }
+    const float inverse = exact_reciprocal(sum);
+    for (uint slot = 0; slot < p.used; ++slot)
+      y[p.used + slot] = exact_flush(e_of(static_cast<size_t>(y[slot])) * inverse);
+  }
+  return finite.all();
+}
+
+Work combine_work(const KernelCall& call) {
+  const auto p = call.as<CombineParams>();
+  return {p.rows, int64_t{p.width} * p.used * 2};
+}
+
+bool combine_run(const KernelCall& call, int64_t first, int64_t last) {
+  const auto p = call.as<CombineParams>();
+  Finite finite;
+  for (int64_t row = first; row < last; ++row) {
+    const float* weights = call.floats(1) + (row * 2 + 1) * p.used;
+    const float* x = call.floats(0) + row * p.used * p.width;
+    float* y = call.floats_out(2) + row * p.width;
+    for (int64_t i = 0; i < p.width; ++i) {
+      float sum = 0.0f;
+      for (int64_t slot = 0; slot < p.used; ++slot)
+        sum += exact_factor(weights[slot]) * exact_factor(x[slot * p.width + i]);
+      y[i] = finite(exact_flush(sum));
+    }
+  }
+  return finite.all();
+}
+
+// --- layer_norm ---
+
+bool layer_norm_run(const KernelCall& call, int64_t first, int64_t last) {
+  const auto p = call.as<LayerNormParams>();
+  const float* weight = call.floats(1);
+  const float* bias = call.floats(2);
+  Finite finite;
+  for (int64_t row = first; row < last; ++row) {
+    const float* x = call.floats(0) + row * p.width;
+    float* y = call.floats_out(3) + row * p.width;
+    const float sum = sum_in_order(p.width, [&](int64_t i) { return exact_flush(x[i]); });
+    const float mean = finite(exact_flush(exact_flush(sum) * p.inverse_width));
+    const auto centred = [&](int64_t i) { return exact_flush(exact_flush(x[i]) - mean); };
+    const float squares = sum_in_order(p.width, [&](int64_t i) {
+      const float factor = exact_factor(centred(i));
+      return factor * factor;
+    });
+    const float variance = finite(squares * p.inverse_width);
+    const float s = exact_rsqrt(variance + p.epsilon);
+    for (int64_t i = 0; i < p.width; ++i) {
+      const float weighted = exact_flush(exact_flush(centred(i) * s) * weight[i]);
+      y[i] = finite(exact_flush(weighted + bias[i]));
+    }
+  }
+  return finite.all();
+}
+static_assert(sizeof(LayerNormParams) == sizeof(RmsNormParams));
 
 // --- rope ---
 
@@ -283,8 +438,12 @@ bool attention_run(const KernelCall& call, int64_t first, int64_t last) {
       return ((sequence * p.context + j) * p.kv_heads + kv_head) * dim;
     };
     float m = 0.0f, l = 0.0f;
-    for (int64_t begin = 0; begin <= position; begin += SHOAL_ATTENTION_CHUNK) {
-      const int64_t count = std::min<int64_t>(SHOAL_ATTENTION_CHUNK, position + 1 - begin);
+    const int64_t seen_from = p.window == 0 ? 0 : std::max<int64_t>(0, position + 1 - p.window);
+    const int64_t first_chunk = seen_from / SHOAL_ATTENTION_CHUNK * SHOAL_ATTENTION_CHUNK;
+    for (int64_t chunk = first_chunk; chunk <= position; chunk += SHOAL_ATTENTION_CHUNK) {
+      const bool is_first = chunk == first_chunk;
+      const int64_t begin = std::max(chunk, seen_from);
+      const int64_t count = std::min<int64_t>(chunk + SHOAL_ATTENTION_CHUNK, position + 1) - begin;
       float w[SHOAL_ATTENTION_CHUNK];
       float m_c = 0.0f;
       for (int64_t j = 0; j < count; ++j) {
@@ -293,6 +452,7 @@ bool attention_run(const KernelCall& call, int64_t first, int64_t last) {
                  exact_factor(load_weight(call.variant, call.buffers[1], at(begin + j) + d));
         });
         w[j] = finite(exact_flush(dot * p.scale));
+        if (p.cap != 0.0f) w[j] = exact_soft_cap(w[j], p.cap, p.inverse_cap);
         if (j == 0 || w[j] > m_c) m_c = w[j];
       }
       float l_c = 0.0f;
@@ -300,7 +460,7 @@ bool attention_run(const KernelCall& call, int64_t first, int64_t last) {
         w[j] = exact_factor(exact_exp(w[j] - m_c));
         l_c += w[j];
       }
-      const float m_new = begin == 0 || m_c > m ? m_c : m;
+      const float m_new = is_first || m_c > m ? m_c : m;
       const float a = exact_factor(exact_exp(m - m_new));
       const float b = exact_factor(exact_exp(m_c - m_new));
       for (int64_t d = 0; d < dim; ++d) {
@@ -308,9 +468,9 @@ bool attention_run(const KernelCall& call, int64_t first, int64_t last) {
         for (int64_t j = 0; j < count; ++j) {
           o_c += w[j] * exact_factor(load_weight(call.variant, call.buffers[2], at(begin + j) + d));
         }
-        o[d] = begin == 0 ? o_c : exact_flush(o[d] * a) + exact_flush(o_c * b);
+        o[d] = is_first ? o_c : exact_flush(o[d] * a) + exact_flush(o_c * b);
       }
-      l = begin == 0 ? l_c : l * a + l_c * b;
+      l = is_first ? l_c : l * a + l_c * b;
       m = m_new;
     }
     const float inverse = exact_reciprocal(l);
@@ -348,6 +508,66 @@ bool swiglu_run(const KernelCall& call, int64_t first, int64_t last) {
   for (int64_t i = first * kSpan; i < end; ++i) {
     const float silu = exact_silu(exact_flush(call.floats(0)[i]));
     call.floats_out(2)[i] = finite(exact_flush(silu * exact_flush(call.floats(1)[i])));
+  }
+  return finite.all();
+}
+
+Work bias_work(const KernelCall& call) { return span_work(call, 1); }
+Work gelu_work(const KernelCall& call) { return span_work(call, 8); }
+Work soft_cap_work(const KernelCall& call) { return span_work(call, 8); }
+static_assert(sizeof(MultiplyParams) == sizeof(AddParams));
+
+bool bias_run(const KernelCall& call, int64_t first, int64_t last) {
+  const auto p = call.as<BiasParams>();
+  const int64_t end = std::min(int64_t{p.rows} * p.width, last * kSpan);
+  Finite finite;
+  int64_t column = first * kSpan % p.width;
+  for (int64_t i = first * kSpan; i < end; ++i) {
+    call.floats_out(2)[i] =
+        finite(exact_flush(exact_flush(call.floats(0)[i]) + call.floats(1)[column]));
+    column = column + 1 == p.width ? 0 : column + 1;
+  }
+  return finite.all();
+}
+
+bool gelu_run(const KernelCall& call, int64_t first, int64_t last) {
+  const auto p = call.as<GeluParams>();
+  const int64_t end = std::min(int64_t{p.rows} * p.width, last * kSpan);
+  Finite finite;
+  for (int64_t i = first * kSpan; i < end; ++i) {
+    const float x = exact_flush(call.floats(0)[i]);
+    call.floats_out(1)[i] = finite(p.error_function != 0 ? exact_gelu_erf(x) : exact_gelu_tanh(x));
+  }
+  return finite.all();
+}
+
+bool multiply_run(const KernelCall& call, int64_t first, int64_t last) {
+  const auto p = call.as<MultiplyParams>();
+  const int64_t end = std::min(int64_t{p.rows} * p.width, last * kSpan);
+  Finite finite;
+  for (int64_t i = first * kSpan; i < end; ++i) {
+    call.floats_out(2)[i] =
+        finite(exact_flush(exact_flush(call.floats(0)[i]) * exact_flush(call.floats(1)[i])));
+  }
+  return finite.all();
+}
+
+bool soft_cap_run(const KernelCall& call, int64_t first, int64_t last) {
+  const auto p = call.as<SoftCapParams>();
+  const int64_t end = std::min(int64_t{p.rows} * p.width, last * kSpan);
+  Finite finite;
+  for (int64_t i = first * kSpan; i < end; ++i) {
+    call.floats_out(1)[i] = exact_soft_cap(finite(call.floats(0)[i]), p.cap, p.inverse_cap);
+  }
+  return finite.all();
+}
+
+bool scale_run(const KernelCall& call, int64_t first, int64_t last) {
+  const auto p = call.as<ScaleParams>();
+  const int64_t end = std::min(int64_t{p.rows} * p.width, last * kSpan);
+  Finite finite;
+  for (int64_t i = first * kSpan; i < end; ++i) {
+    call.floats_out(1)[i] = finite(exact_flush(exact_flush(call.floats(0)[i]) * p.scale));
   }
   return finite.all();
 }
@@ -392,6 +612,16 @@ const KernelTable& portable_kernels() {
       {swiglu_work, swiglu_run},
       {add_work, add_run},
       {select_rows_work, select_rows_run},
+      {rms_norm_work, layer_norm_run},
+      {bias_work, bias_run},
+      {gelu_work, gelu_run},
+      {add_work, multiply_run},
+      {soft_cap_work, soft_cap_run},
+      {bias_work, scale_run},
+      {embed_work, positions_run},
+      {route_work, route_run},
+      {expert_matmul_work, expert_matmul_run},
+      {combine_work, combine_run},
   }};
   return kTable;
 }

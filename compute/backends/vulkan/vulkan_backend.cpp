@@ -34,8 +34,7 @@ static_assert(offsetof(DispatchBlock, call_index) == 112 && sizeof(DispatchBlock
 constexpr uint64_t kGroupSize = 64;  // local_size_x in lib.glsl.
 // Kernels count invocations in 32 bits, the unused ones of the last row of groups included.
 constexpr uint64_t kInvocationsMax = uint64_t{1} << 31;
-constexpr uint32_t kAllFinite = 0xFFFFFFFF;  // What `status` holds until a call reports.
-constexpr int kDTypes = 7;
+constexpr uint32_t kAllFinite = 0xFFFFFFFF;         // What `status` holds until a call reports.
 constexpr int64_t kRepackBytes = int64_t{4} << 20;  // Of a weight, repacked at a time.
 
 class VulkanDevice final : public Device {

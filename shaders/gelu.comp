@@ -1,0 +1,19 @@
+#version 460
+#extension GL_GOOGLE_include_directive : require
+#pragma shoal_grid(0 1)
+#include "shaders/lib.glsl"
+
+layout(push_constant, std430) uniform Call {
+  layout(offset = 0) Floats x;
+  layout(offset = 8) Floats result;
+  CALL(GeluParams);
+};
+
+void main() {
+  uint i = invocation();
+  if (i >= invocations) return;
+  float v = exact_flush(x.at[i]);
+  float y = p.error_function != 0u ? exact_gelu_erf(v) : exact_gelu_tanh(v);
+  if (!exact_is_finite(y)) REPORT_NON_FINITE();
+  result.at[i] = y;
+}
