@@ -7,7 +7,7 @@ namespace {
 
 // 1 / sqrt(head_dim) by integers and multiplications alone, so that every machine writes the same
 // graph.
-float attention_scale(int64_t head_dim) { return exact::exact_rsqrt(static_cast<float>(head_dim)); }
+float attention_scale(double head_dim) { return exact::exact_rsqrt(static_cast<float>(head_dim)); }
 
 }  // namespace
 
@@ -43,23 +43,51 @@ ValueId GraphBuilder::embed(ValueId tokens, std::string_view role, int64_t vocab
   return op({.kind = OpKind::kEmbed, .inputs = {tokens, table}}, DType::kF32, {kRows, width});
 }
 
-ValueId GraphBuilder::rms_norm(ValueId x, std::string_view role, double epsilon) {
+ValueId GraphBuilder::positions(std::string_view role, int64_t count, int64_t width) {
+  const ValueId table = weight(role, {count, width});
+  return op({.kind = OpKind::kPositions, .inputs = {table}}, DType::kF32, {kRows, width});
+}
+
+ValueId GraphBuilder::rms_norm(ValueId x, std::string_view role, double epsilon, int64_t heads) {
   const Shape shape = graph_.values[x].shape;
-  const ValueId scale = weight(role, {shape.back()});
-  return op(
-      {.kind = OpKind::kRmsNorm, .inputs = {x, scale}, .epsilon = static_cast<float>(epsilon)},
-      DType::kF32, shape);
+  const ValueId factors = weight(role, {shape.back() / heads});
+  return op({.kind = OpKind::kRmsNorm,
+             .inputs = {x, factors},
+             .epsilon = static_cast<float>(epsilon),
+             .heads = heads == 1 ? 0 : static_cast<uint32_t>(heads)},
+            DType::kF32, shape);
+}
+
+ValueId GraphBuilder::layer_norm(ValueId x, std::string_view role, double epsilon) {
+  const Shape shape = graph_.values[x].shape;
+  const ValueId factors = weight(role, {shape.back()});
+  const ValueId added = weight(std::string(role) + "_bias", {shape.back()});
+  return op({.kind = OpKind::kLayerNorm,
+             .inputs = {x, factors, added},
+             .epsilon = static_cast<float>(epsilon)},
+            DType::kF32, shape);
+}
+
+ValueId GraphBuilder::bias(ValueId x, std::string_view role) {
+  const Shape shape = graph_.values[x].shape;
+  return op({.kind = OpKind::kBias, .inputs = {x, weight(role, {shape.back()})}}, DType::kF32,
+            shape);
+}
+
+ValueId GraphBuilder::fit(ValueId x, ValueId matrix) {
+  if (!is_quantised_weight(graph_.values[matrix].dtype)) return x;
+  auto [at, added] = quantised_.emplace(x, 0);
+  if (added) {
+    const Shape shape = graph_.values[x].shape;
+    at->second = op({.kind = OpKind::kQuantize, .inputs = {x}}, DType::kQ8Rows, shape);
+  }
+  return at->second;
 }
 
 ValueId GraphBuilder::matmul(ValueId x, std::string_view role, int64_t outputs) {
   Shape shape = graph_.values[x].shape;
   const ValueId matrix = weight(role, {outputs, shape.back()});
-  ValueId left = x;
-  if (block_elements(graph_.values[matrix].dtype) > 1) {
-    auto [at, added] = quantised_.emplace(x, 0);
-    if (added) at->second = op({.kind = OpKind::kQuantize, .inputs = {x}}, DType::kQ8Rows, shape);
-    left = at->second;
-  }
+  const ValueId left = fit(x, matrix);
   shape.back() = outputs;
   return op({.kind = OpKind::kMatmul, .inputs = {left, matrix}}, DType::kF32, shape);
 }
@@ -89,15 +117,67 @@ ValueId GraphBuilder::cache(ValueId x, std::string_view name, DType dtype) {
   return state;
 }
 
-ValueId GraphBuilder::attention(ValueId q, ValueId keys, ValueId values, int64_t heads,
-                                int64_t kv_heads, int64_t head_dim) {
+ValueId GraphBuilder::attention(ValueId q, ValueId keys, ValueId values,
+                                const AttentionShape& shape) {
   return op({.kind = OpKind::kAttention,
              .inputs = {q, keys, values},
-             .heads = static_cast<uint32_t>(heads),
-             .kv_heads = static_cast<uint32_t>(kv_heads),
-             .head_dim = static_cast<uint32_t>(head_dim),
-             .scale = attention_scale(head_dim)},
+             .heads = static_cast<uint32_t>(shape.heads),
+             .kv_heads = static_cast<uint32_t>(shape.kv_heads),
+             .head_dim = static_cast<uint32_t>(shape.head_dim),
+             .scale = shape.scale == 0 ? attention_scale(static_cast<double>(shape.head_dim))
+                                       : static_cast<float>(shape.scale),
+             .window = static_cast<uint32_t>(shape.window),
+             .cap = static_cast<float>(shape.cap)},
             DType::kF32, graph_.values[q].shape);
+}
+
+ValueId GraphBuilder::gelu(ValueId x, bool error_function) {
+  return op({.kind = OpKind::kGelu, .inputs = {x}, .error_function = error_function}, DType::kF32,
+            graph_.values[x].shape);
+}
+
+ValueId GraphBuilder::multiply(ValueId a, ValueId b) {
+  return op({.kind = OpKind::kMultiply, .inputs = {a, b}}, DType::kF32, graph_.values[a].shape);
+}
+
+ValueId GraphBuilder::scale(ValueId x, double factor) {
+  return op({.kind = OpKind::kScale, .inputs = {x}, .scale = static_cast<float>(factor)},
+            DType::kF32, graph_.values[x].shape);
+}
+
+ValueId GraphBuilder::soft_cap(ValueId x, double cap) {
+  return op({.kind = OpKind::kSoftCap, .inputs = {x}, .cap = static_cast<float>(cap)}, DType::kF32,
+            graph_.values[x].shape);
+}
+
+ValueId GraphBuilder::route(ValueId logits, int64_t experts, int64_t used, bool renormalise) {
+  return op({.kind = OpKind::kRoute,
+             .inputs = {logits},
+             .experts = static_cast<uint32_t>(experts),
+             .experts_used = static_cast<uint32_t>(used),
+             .renormalise = renormalise},
+            DType::kF32, {graph_.values[logits].shape.front(), 2 * used});
+}
+
+ValueId GraphBuilder::expert_matmul(ValueId x, std::string_view role, ValueId routes,
+                                    int64_t outputs, int64_t inputs, int64_t experts,
+                                    int64_t used) {
+  const ValueId matrices = weight(role, {experts * outputs, inputs});
+  const ValueId left = fit(x, matrices);
+  return op({.kind = OpKind::kExpertMatmul,
+             .inputs = {left, matrices, routes},
+             .experts = static_cast<uint32_t>(experts),
+             .experts_used = static_cast<uint32_t>(used)},
+            DType::kF32, {graph_.values[x].shape.front(), used * outputs});
+}
+
+ValueId GraphBuilder::combine(ValueId x, ValueId routes, int64_t used) {
+  Shape shape = graph_.values[x].shape;
+  shape.back() /= used;
+  return op({.kind = OpKind::kCombine,
+             .inputs = {x, routes},
+             .experts_used = static_cast<uint32_t>(used)},
+            DType::kF32, shape);
 }
 
 ValueId GraphBuilder::swiglu(ValueId gate, ValueId up) {

@@ -1,9 +1,10 @@
 #include "compute/models/model.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
-#include "compute/models/model_spec.h"
+#include "compute/models/family.h"
 #include "compute/models/safetensors.h"
 #include "compute/models/tokenizer_definition.h"
 
@@ -47,67 +48,134 @@ Result<const StoredTensor*> take(WeightPool& pool, const std::string& name, cons
   return &tensor;
 }
 
-enum class FileFormat { kHuggingFace, kGguf };
-
 // One fragment's weights by role; 1-D ones as f32.
 struct TakenWeights {
   std::map<std::string, ByteSpan> bytes;
   WeightTypes types;
 };
 
+// [rows, columns] as [columns, rows]; elements of 2 or 4 bytes.
+ByteVector transposed(ByteSpan bytes, int64_t rows, int64_t columns, int64_t width) {
+  ByteVector result(bytes.size());
+  for (int64_t row = 0; row < rows; ++row) {
+    for (int64_t column = 0; column < columns; ++column) {
+      std::copy_n(bytes.begin() + (row * columns + column) * width, width,
+                  result.begin() + (column * rows + row) * width);
+    }
+  }
+  return result;
+}
+
 class ModelAssembler {
  public:
-  ModelAssembler(const ModelSpec& spec, FileFormat format, WeightPool& pool, Model& model)
-      : spec_(spec), format_(format), pool_(pool), model_(model) {}
+  ModelAssembler(const Family& family, FileFormat format, WeightPool& pool, Model& model)
+      : family_(family), format_(format), pool_(pool), model_(model) {}
 
   Result<void> assemble() {
     ModelConfig& config = model_.config;
-    SHOAL_TRY_ASSIGN(embedding, take_all(spec_.embedding, 0));
-    SHOAL_TRY_ASSIGN(head, take_all(spec_.head, 0));
+    SHOAL_TRY_ASSIGN(embedding, take_all(embedding_weights(family_, config, format_)));
+    SHOAL_TRY_ASSIGN(head, take_all(head_weights(family_, config, format_)));
     std::vector<TakenWeights> blocks;
     for (int64_t i = 0; i < config.blocks; ++i) {
-      SHOAL_TRY_ASSIGN(block, take_all(spec_.block, i));
+      SHOAL_TRY_ASSIGN(block, take_all(block_weights(family_, config, format_, i)));
       blocks.push_back(std::move(block));
     }
     SHOAL_TRY(refuse_leftovers());
 
     config.state_dtype = only_f32_ ? DType::kF32 : DType::kF16;
-    SHOAL_TRY(add("embedding", spec_.embedding_graph, std::move(embedding)));
-    for (TakenWeights& block : blocks) {
-      const std::string name = "block " + std::to_string(model_.fragments.size() - 1);
-      SHOAL_TRY(add(name, spec_.block_graph, std::move(block)));
+    SHOAL_TRY(add("embedding", embedding_graph(config, embedding.types), embedding));
+    for (int64_t i = 0; i < config.blocks; ++i) {
+      TakenWeights& block = blocks[static_cast<size_t>(i)];
+      SHOAL_TRY(add("block " + std::to_string(i), block_graph(config, block.types, i), block));
     }
-    return add("head", spec_.head_graph, std::move(head));
+    return add("head", head_graph(config, head.types), head);
   }
 
  private:
-  std::string_view pattern(const WeightSpec& weight) const {
-    const WeightSpec& named =
-        weight.tied_to_embedding && model_.config.tied ? spec_.embedding.front() : weight;
-    return format_ == FileFormat::kGguf ? named.gguf : named.hugging_face;
-  }
-
-  Result<TakenWeights> take_all(std::span<const WeightSpec> weights, int64_t block) {
+  Result<TakenWeights> take_all(const std::vector<WeightSpec>& weights) {
     TakenWeights result;
     for (const WeightSpec& weight : weights) {
-      const std::string name = weight_name(pattern(weight), block);
-      const Shape shape = weight.shape(model_.config);
-      SHOAL_TRY_ASSIGN(tensor, take(pool_, name, shape));
-      ByteSpan bytes = tensor->bytes;
-      DType dtype = *tensor->dtype;
-      if (shape.size() > 1) {
-        only_f32_ = only_f32_ && dtype == DType::kF32;
-      } else if (dtype != DType::kF32) {
-        auto converted = to_f32(*tensor);
-        if (!converted.ok()) return with_context(converted.error(), where(pool_, name));
-        model_.converted.push_back(std::move(converted).value());
-        bytes = model_.converted.back();
-        dtype = DType::kF32;
-      }
-      result.bytes.emplace(weight.role, bytes);
+      DType dtype = DType::kF32;
+      auto taken = weight.experts > 0         ? take_experts(weight, dtype)
+                   : weight.shape.size() == 1 ? take_vector(weight)
+                                              : take_matrix(weight, weight.name, dtype);
+      if (!taken.ok()) return taken.error();
+      if (weight.shape.size() > 1) only_f32_ = only_f32_ && dtype == DType::kF32;
+      result.bytes.emplace(weight.role, taken.value());
       result.types.emplace(weight.role, dtype);
     }
     return result;
+  }
+
+  ByteSpan keep(ByteVector bytes) {
+    model_.converted.push_back(std::move(bytes));
+    return model_.converted.back();
+  }
+
+  Result<ByteSpan> take_vector(const WeightSpec& weight) {
+    SHOAL_TRY_ASSIGN(tensor, take(pool_, weight.name, weight.stored));
+    ByteSpan bytes = tensor->bytes;
+    if (tensor->dtype != DType::kF32 || weight.plus_one) {
+      auto converted = to_f32(*tensor);
+      if (!converted.ok()) return with_context(converted.error(), where(pool_, weight.name));
+      ByteVector values = std::move(converted).value();
+      for (size_t at = 0; weight.plus_one && at < values.size(); at += 4) {
+        const float value = std::bit_cast<float>(load_le<uint32_t>(values.data() + at)) + 1.0f;
+        store_le(values.data() + at, std::bit_cast<uint32_t>(value));
+      }
+      bytes = keep(std::move(values));
+    }
+    return bytes.subspan(static_cast<size_t>(weight.first_row) * 4,
+                         static_cast<size_t>(weight.shape[0]) * 4);
+  }
+
+  Result<ByteSpan> take_matrix(const WeightSpec& weight, const std::string& name, DType& dtype) {
+    SHOAL_TRY_ASSIGN(tensor, take(pool_, name, weight.stored));
+    dtype = *tensor->dtype;
+    ByteSpan bytes = tensor->bytes;
+    if (weight.transposed) {
+      if (is_quantised_weight(dtype)) {
+        return Error{ErrorCode::kUnsupported,
+                     where(pool_, name) + ": type " + tensor->type + " cannot be transposed"};
+      }
+      const auto known = turned_.find(name);
+      if (known == turned_.end()) {
+        bytes = keep(
+            transposed(bytes, weight.stored[0], weight.stored[1], dtype == DType::kF32 ? 4 : 2));
+        turned_.emplace(name, bytes);
+      } else {
+        bytes = known->second;
+      }
+    }
+    if (weight.stored.size() == 3) return bytes;  // All experts' rows, as they stand.
+    auto row = byte_size(dtype, {weight.shape.back()});
+    if (!row.ok()) return with_context(row.error(), where(pool_, name));
+    const auto row_bytes = static_cast<size_t>(row.value());
+    return bytes.subspan(static_cast<size_t>(weight.first_row) * row_bytes,
+                         experts_rows(weight) * row_bytes);
+  }
+
+  // The rows of one tensor.
+  static size_t experts_rows(const WeightSpec& weight) {
+    return static_cast<size_t>(weight.experts > 0 ? weight.stored[0] : weight.shape[0]);
+  }
+
+  Result<ByteSpan> take_experts(const WeightSpec& weight, DType& dtype) {
+    ByteVector all;
+    for (int64_t e = 0; e < weight.experts; ++e) {
+      std::string name = weight.name;
+      name.replace(name.find("{e}"), 3, std::to_string(e));
+      DType own = DType::kF32;
+      SHOAL_TRY_ASSIGN(bytes, take_matrix(weight, name, own));
+      if (e > 0 && own != dtype) {
+        return Error{ErrorCode::kUnsupported,
+                     where(pool_, name) + ": has another type than the expert before it"};
+      }
+      dtype = own;
+      if (e == 0) all.reserve(bytes.size() * static_cast<size_t>(weight.experts));
+      all.insert(all.end(), bytes.begin(), bytes.end());
+    }
+    return keep(std::move(all));
   }
 
   // A tensor that nobody takes is a part of the model that would be left out: never silently.
@@ -118,25 +186,31 @@ class ModelAssembler {
         if (name.ends_with(".rotary_emb.inv_freq"))
           continue;  // Made from the config; old files keep it.
         if (model_.config.tied && name == "lm_head.weight") continue;
+        // GPT-2's masks are what attention does anyway.
+        const bool mask = name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias");
+        if (mask && !family_.optional_prefix.empty()) continue;
+      } else if (family_.rotary &&
+                 (name == "rope_freqs.weight" || name == "rope_factors_long.weight" ||
+                  name == "rope_factors_short.weight")) {
+        continue;  // They are in the config's rope already.
       }
       return Error{ErrorCode::kUnsupported, where(pool_, name) + ": the architecture " +
-                                                std::string(spec_.name) + " has no such weight"};
+                                                std::string(family_.name) + " has no such weight"};
     }
     return {};
   }
 
-  Result<void> add(const std::string& name, Graph (*build)(const ModelConfig&, const WeightTypes&),
-                   TakenWeights weights) {
-    Graph graph = build(model_.config, weights.types);
+  Result<void> add(const std::string& name, Graph graph, TakenWeights& weights) {
     if (auto checked = verify(graph); !checked.ok()) return with_context(checked.error(), name);
     model_.fragments.push_back({std::move(graph), std::move(weights.bytes)});
     return {};
   }
 
-  const ModelSpec& spec_;
+  const Family& family_;
   const FileFormat format_;
   WeightPool& pool_;
   Model& model_;
+  std::map<std::string, ByteSpan> turned_;  // Transposed tensors, by name.
   bool only_f32_ = true;
 };
 
@@ -201,22 +275,6 @@ Result<void> add_indexed_files(const fs::path& folder, const std::string& index_
   return {};
 }
 
-Result<std::vector<int32_t>> read_eos(const JsonFields& fields, int64_t vocabulary) {
-  std::vector<int32_t> result;
-  const Json* value = fields.find("eos_token_id");
-  if (value == nullptr) return result;
-  const Json list = value->is_array() ? *value : Json::array({*value});
-  if (list.size() > kEosMax) return fields.wrong("eos_token_id", "holds too many ids");
-  for (const Json& id : list) {
-    if (!id.is_number_unsigned() || id.get<uint64_t>() >= static_cast<uint64_t>(vocabulary)) {
-      return fields.wrong("eos_token_id",
-                          "is not an id below vocab_size " + std::to_string(vocabulary));
-    }
-    result.push_back(id.get<int32_t>());
-  }
-  return result;
-}
-
 Result<void> read_generation_config(const fs::path& folder, ModelConfig& config) {
   const std::string file = "generation_config.json";
   auto text = read_text(folder / file, kConfigBytesMax);
@@ -238,12 +296,31 @@ Result<void> read_generation_config(const fs::path& folder, ModelConfig& config)
   return {};
 }
 
+// Some files of a family put a prefix before every name, others do not.
+void strip_prefix(std::string_view prefix, WeightPool& pool) {
+  if (prefix.empty()) return;
+  const bool all = std::all_of(pool.table.begin(), pool.table.end(), [&](const auto& entry) {
+    return entry.first.starts_with(prefix) || entry.first == "lm_head.weight";
+  });
+  if (!all) return;
+  WeightTable table;
+  std::map<std::string, std::string, std::less<>> file_of;
+  for (auto& [name, tensor] : pool.table) {
+    const std::string bare = name.starts_with(prefix) ? name.substr(prefix.size()) : name;
+    if (const auto file = pool.file_of.find(name); file != pool.file_of.end())
+      file_of.emplace(bare, file->second);
+    table.emplace(bare, std::move(tensor));
+  }
+  pool.table = std::move(table);
+  pool.file_of = std::move(file_of);
+}
+
 Result<Model> open_folder(const fs::path& folder) {
   Model model;
   model.name = name_of(folder.has_filename() ? folder : folder.parent_path());
   SHOAL_TRY_ASSIGN(text, read_text(folder / "config.json", kConfigBytesMax));
-  const ModelSpec* spec = nullptr;
-  SHOAL_TRY_ASSIGN(config, read_config(text, "config.json", &spec));
+  const Family* family = nullptr;
+  SHOAL_TRY_ASSIGN(config, read_config(text, "config.json", &family));
   model.config = std::move(config);
   SHOAL_TRY(read_generation_config(folder, model.config));
 
@@ -260,7 +337,8 @@ Result<Model> open_folder(const fs::path& folder) {
     return Error{ErrorCode::kNotFound,
                  folder.string() + " holds neither " + single + " nor " + index};
   }
-  SHOAL_TRY(ModelAssembler(*spec, FileFormat::kHuggingFace, pool, model).assemble());
+  strip_prefix(family->optional_prefix, pool);
+  SHOAL_TRY(ModelAssembler(*family, FileFormat::kHuggingFace, pool, model).assemble());
   SHOAL_TRY_ASSIGN(tokenizer, tokenizer_of_folder(folder, model.config));
   model.tokenizer = std::move(tokenizer);
   return model;
@@ -290,63 +368,90 @@ Result<void> read_gguf_ids(const GgufFile& file, ModelConfig& config) {
   return {};
 }
 
-Result<void> read_gguf_model(ByteSpan bytes, const std::string& file, Model& model) {
+// How many parts a GGUF file is in, and which of them this is, counted from 0.
+Result<std::pair<int64_t, int64_t>> read_split(const GgufFile& file) {
+  SHOAL_TRY_ASSIGN(count, file.integer_or("split.count", 1, 0, 65535));
+  SHOAL_TRY_ASSIGN(number, file.integer_or("split.no", 0, 0, 65535));
+  return std::pair(std::max<int64_t>(count, 1), number);
+}
+
+Result<void> add_tensors(const GgufFile& file, WeightPool& pool) {
+  for (const auto& [name, tensor] : file.tensors()) {
+    if (!pool.table.emplace(name, tensor).second) {
+      return Error{ErrorCode::kCorrupt, file.file() + ": tensor " + printable(name) +
+                                            ": stands in " + pool.file_of[name] + " too"};
+    }
+    pool.file_of.emplace(name, file.file());
+  }
+  return {};
+}
+
+// `name` of the first part says where the others are: "...-00001-of-00003.gguf".
+Result<void> add_parts(const fs::path& path, const GgufFile& first, int64_t count, Model& model,
+                       WeightPool& pool) {
+  const auto ending = [count](int64_t number) {
+    char text[32];
+    std::snprintf(text, sizeof text, "-%05d-of-%05d.gguf", static_cast<int>(number),
+                  static_cast<int>(count));
+    return std::string(text);
+  };
+  const std::string name = path.filename().string();
+  if (!name.ends_with(ending(1))) {
+    return first.wrong("split.count", "the file is one of " + std::to_string(count) +
+                                          " and its name does not end in " + ending(1));
+  }
+  const std::string stem = name.substr(0, name.size() - ending(1).size());
+  model.name = name_of(stem);
+  for (int64_t part = 1; part < count; ++part) {
+    const std::string part_name = stem + ending(part + 1);
+    SHOAL_TRY_ASSIGN(mapped, MappedFile::open(path.parent_path() / part_name));
+    model.files.push_back(std::move(mapped));
+    SHOAL_TRY_ASSIGN(gguf, GgufFile::read(model.files.back().bytes(), part_name));
+    SHOAL_TRY_ASSIGN(split, read_split(gguf));
+    if (split != std::pair(count, part)) {
+      return gguf.wrong("split.no", "this is part " + std::to_string(split.second + 1) + " of " +
+                                        std::to_string(split.first) + ", not " +
+                                        std::to_string(part + 1) + " of " + std::to_string(count));
+    }
+    SHOAL_TRY(add_tensors(gguf, pool));
+  }
+  SHOAL_TRY_ASSIGN(
+      tensors, first.integer_or("split.tensors.count", static_cast<int64_t>(pool.table.size()), 0,
+                                int64_t{1} << 40));
+  if (tensors != static_cast<int64_t>(pool.table.size())) {
+    return first.wrong("split.tensors.count", std::to_string(tensors) + " is not the parts' " +
+                                                  std::to_string(pool.table.size()));
+  }
+  return {};
+}
+
+// `path`: where the other parts are looked for; empty where there can be none.
+Result<void> read_gguf_model(ByteSpan bytes, const std::string& file, const fs::path& path,
+                             Model& model) {
   SHOAL_TRY_ASSIGN(gguf, GgufFile::read(bytes, file));
-  if (gguf.has("split.count")) {
-    SHOAL_TRY_ASSIGN(parts, gguf.integer("split.count", 0, 65535));
-    if (parts > 1)
-      return gguf.wrong("split.count", "split files are not supported", ErrorCode::kUnsupported);
+  SHOAL_TRY_ASSIGN(split, read_split(gguf));
+  if (split.second != 0) {
+    return gguf.wrong("split.no",
+                      "this is part " + std::to_string(split.second + 1) + ": open the first");
   }
-  SHOAL_TRY_ASSIGN(architecture, gguf.text("general.architecture"));
-  const auto specs = model_specs();
-  const auto spec = std::find_if(specs.begin(), specs.end(), [&](const ModelSpec* candidate) {
-    return candidate->gguf_architecture == architecture;
-  });
-  if (spec == specs.end()) {
-    return gguf.wrong("general.architecture",
-                      "\"" + printable(architecture) + "\" is not supported",
-                      ErrorCode::kUnsupported);
+  WeightPool pool{.whole = file};
+  SHOAL_TRY(add_tensors(gguf, pool));
+  if (split.first > 1) {
+    if (path.empty())
+      return gguf.wrong("split.count", "the other parts are not here", ErrorCode::kUnsupported);
+    SHOAL_TRY(add_parts(path, gguf, split.first, model, pool));
   }
-  SHOAL_TRY_ASSIGN(config, (*spec)->read_gguf(gguf));
+  const Family* family = nullptr;
+  SHOAL_TRY_ASSIGN(config, read_gguf_config(gguf, pool.table, &family));
   model.config = std::move(config);
   SHOAL_TRY(read_gguf_ids(gguf, model.config));
-  WeightPool pool{.table = gguf.tensors(), .whole = file};
-  SHOAL_TRY(ModelAssembler(**spec, FileFormat::kGguf, pool, model).assemble());
+  SHOAL_TRY(ModelAssembler(*family, FileFormat::kGguf, pool, model).assemble());
   SHOAL_TRY_ASSIGN(tokenizer, tokenizer_of_gguf(gguf, model.config));
   model.tokenizer = std::move(tokenizer);
   return {};
 }
 
 }  // namespace
-
-std::string weight_name(std::string_view pattern, int64_t block) {
-  std::string name(pattern);
-  if (const size_t at = name.find("{}"); at != std::string::npos)
-    name.replace(at, 2, std::to_string(block));
-  return name;
-}
-
-Result<ModelConfig> read_config(std::string_view text, const std::string& file,
-                                const ModelSpec** spec) {
-  SHOAL_TRY_ASSIGN(json, parse_json(text, file));
-  SHOAL_TRY_ASSIGN(fields, JsonFields::of(json, file));
-  SHOAL_TRY_ASSIGN(classes, fields.array("architectures"));
-  if (classes->size() != 1 || !classes->front().is_string()) {
-    return fields.wrong("architectures", "is not a list of one name");
-  }
-  const auto& wanted = classes->front().get_ref<const std::string&>();
-  for (const ModelSpec* candidate : model_specs()) {
-    const auto names = candidate->hugging_face_classes;
-    if (std::find(names.begin(), names.end(), wanted) == names.end()) continue;
-    *spec = candidate;
-    SHOAL_TRY_ASSIGN(config, candidate->read_hugging_face(fields));
-    SHOAL_TRY_ASSIGN(eos, read_eos(fields, config.vocabulary));
-    config.eos = std::move(eos);
-    return config;
-  }
-  return fields.wrong("architectures", "\"" + printable(wanted) + "\" is not supported",
-                      ErrorCode::kUnsupported);
-}
 
 Result<Model> open_model(const fs::path& path) {
   std::error_code failed;
@@ -362,14 +467,14 @@ Result<Model> open_model(const fs::path& path) {
   model.name = name_of(path.stem());
   SHOAL_TRY_ASSIGN(mapped, MappedFile::open(path));
   model.files.push_back(std::move(mapped));
-  SHOAL_TRY(read_gguf_model(model.files.back().bytes(), path.filename().string(), model));
+  SHOAL_TRY(read_gguf_model(model.files.back().bytes(), path.filename().string(), path, model));
   return model;
 }
 
 Result<Model> model_of_gguf(ByteSpan bytes, const std::string& file) {
   Model model;
   model.name = name_of(fs::path(file).stem());
-  SHOAL_TRY(read_gguf_model(bytes, file, model));
+  SHOAL_TRY(read_gguf_model(bytes, file, {}, model));
   return model;
 }
 

@@ -16,6 +16,17 @@
 
 namespace shoal::compute {
 
+enum class NormKind : uint8_t { kRms, kLayer };
+enum class QkNorm : uint8_t { kNone, kHead, kWhole };  // Of queries and keys, before they turn.
+enum class Activation : uint8_t { kSilu, kGeluTanh, kGelu };
+
+// What differs from block to block.
+struct BlockConfig {
+  int64_t window = 0;  // Positions that a row sees, itself among them; 0: all.
+  enum class Rotary : uint8_t { kNone, kWhole, kLocal } rotary = Rotary::kWhole;
+};
+
+// A whole model's description: what the builder needs, whatever the family and the file said it in.
 struct ModelConfig {
   std::string architecture;  // "llama"
   int64_t width = 0;         // Of a hidden row.
@@ -26,10 +37,24 @@ struct ModelConfig {
   int64_t head_dim = 0;
   int64_t vocabulary = 0;
   int64_t context = 0;  // Positions it was trained for.
-  double rms_epsilon = 0;
+  double epsilon = 0;   // Of the norms.
   RopeSpec rope;
-  bool interleaved = false;         // Which pairs rope turns: see RopeParams.
-  bool tied = false;                // The head's matrix is the embedding's.
+  RopeSpec local_rope;       // For blocks whose rotary is kLocal.
+  bool interleaved = false;  // Which pairs rope turns: see RopeParams.
+  bool tied = false;         // The head's matrix is the embedding's.
+  NormKind norm = NormKind::kRms;
+  bool norm_before = true, norm_after = false;  // Of attention and of the feed-forward part.
+  QkNorm qk_norm = QkNorm::kNone;
+  bool query_biases = false, output_biases = false, ffn_biases = false;
+  std::vector<BlockConfig> kinds;  // Of each block; empty: all are alike and as BlockConfig says.
+  bool learned_positions = false;  // `context` of them.
+  double attention_scale = 0;      // 0: one over the root of head_dim.
+  double attention_cap = 0, final_cap = 0;  // 0: none.
+  double embedding_scale = 1;
+  Activation activation = Activation::kSilu;
+  bool gated = true;
+  int64_t experts = 0, experts_used = 0;  // 0: none; else `intermediate` is that of one.
+  bool renormalise = true;
   DType state_dtype = DType::kF16;  // Of the caches: f32 when the model's matrices are all f32.
   std::optional<int32_t> bos;
   std::vector<int32_t> eos;  // Any of them ends a text.
@@ -57,9 +82,9 @@ struct Model {
   std::vector<ByteVector> converted;
 };
 
-// `path`: a folder with config.json, or a .gguf file. kUnsupported names the key or the tensor that
-// no architecture of ours has; kCorrupt what breaks a format's rules or disagrees with another
-// file.
+// `path`: a folder with config.json, or a .gguf file; of one in several parts the first.
+// kUnsupported names the key or the tensor that no architecture of ours has; kCorrupt what breaks a
+// format's rules or disagrees with another file.
 Result<Model> open_model(const std::filesystem::path& path);
 
 // The same from a GGUF file's bytes, which outlive the model.

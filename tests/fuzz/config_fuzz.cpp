@@ -1,7 +1,7 @@
 // Goal: no config.json, and no manifest, crashes its reader; what is taken obeys the stated bounds.
 
 #include "base/check.h"
-#include "compute/models/model_spec.h"
+#include "compute/models/family.h"
 #include "compute/shards/manifest.h"
 
 using namespace shoal;
@@ -9,7 +9,7 @@ using namespace shoal::compute;
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text = as_text(std::as_bytes(std::span(data, size)));
-  const ModelSpec* spec = nullptr;
+  const Family* spec = nullptr;
   const auto config = read_config(text, "fuzz", &spec);
   if (config.ok()) {
     SHOAL_CHECK(spec != nullptr);

@@ -7,10 +7,10 @@
 #include <algorithm>
 
 #include "base/files.h"
+#include "compute/models/family.h"
 #include "compute/models/gguf.h"
 #include "compute/models/json_text.h"
 #include "compute/models/model.h"
-#include "compute/models/model_spec.h"
 #include "compute/models/safetensors.h"
 #include "tests/models/model_maker.h"
 #include "tests/models/refused.h"
@@ -321,7 +321,7 @@ class ModelFilesTest : public QObject {
         "\"hidden_size\":64,\"intermediate_size\":96,\"num_hidden_layers\":2,\"num_attention_"
         "heads\":4,"
         "\"num_key_value_heads\":2,\"vocab_size\":96,\"rms_norm_eps\":1e-5";
-    const ModelSpec* spec = nullptr;
+    const Family* spec = nullptr;
     const auto read = [&](const std::string& fields) {
       return read_config("{\"architectures\":[\"LlamaForCausalLM\"]," + fields + "}", "config.json",
                          &spec);
@@ -365,8 +365,10 @@ class ModelFilesTest : public QObject {
         {good + ",\"hidden_act\":\"gelu\"", "hidden_act", kNo},
         {good + ",\"quantization_config\":{}", "quantization_config", kNo},
         {good + ",\"partial_rotary_factor\":0.5", "partial_rotary_factor", kNo},
-        {good + ",\"rope_scaling\":{\"rope_type\":\"llama3\",\"factor\":8.0}", "rope_type", kNo},
-        {good + ",\"rope_scaling\":{\"type\":\"yarn\",\"factor\":8.0}", "yarn", kNo},
+        {good + ",\"rope_scaling\":{\"rope_type\":\"llama3\",\"factor\":8.0}", "low_freq_factor",
+         kWrong},
+        {good + ",\"rope_scaling\":{\"type\":\"yarn\"}", "factor", kWrong},
+        {good + ",\"rope_scaling\":{\"type\":\"dynamic\",\"factor\":8.0}", "dynamic", kNo},
         {good + ",\"rope_scaling\":{\"type\":\"linear\"}", "factor", kWrong},
         {good + ",\"rope_scaling\":{\"type\":\"linear\",\"factor\":0}", "factor", kWrong},
         {good + ",\"rope_scaling\":[]", "rope_scaling", kWrong},
@@ -376,8 +378,8 @@ class ModelFilesTest : public QObject {
       QVERIFY2(refused(read(c.fields), {"config.json", c.key}, c.code), c.fields.c_str());
 
     QVERIFY(refused(read_config("{}", "config.json", &spec), {"architectures"}));
-    QVERIFY(refused(read_config("{\"architectures\":[\"GPT2LMHeadModel\"]}", "config.json", &spec),
-                    {"architectures", "GPT2LMHeadModel"}, kNo));
+    QVERIFY(refused(read_config("{\"architectures\":[\"BloomForCausalLM\"]}", "config.json", &spec),
+                    {"architectures", "BloomForCausalLM"}, kNo));
     QVERIFY(refused(read_config("[1]", "config.json", &spec), {"config.json"}));
   }
 
@@ -519,16 +521,18 @@ class ModelFilesTest : public QObject {
     };
     constexpr auto kNo = ErrorCode::kUnsupported;
     QVERIFY(with([](GgufMaker&) {}).ok());
-    QVERIFY(refused(with([](GgufMaker& m) { m.text("llama.rope.scaling.type", "yarn"); }),
-                    {"rope.scaling.type", "yarn"}, kNo));
+    QVERIFY(refused(with([](GgufMaker& m) { m.text("llama.rope.scaling.type", "ntk"); }),
+                    {"rope.scaling.type", "ntk"}, kNo));
     QVERIFY(refused(with([](GgufMaker& m) { m.u32("llama.attention.sliding_window", 128); }),
                     {"sliding_window"}, kNo));
-    QVERIFY(
-        refused(with([](GgufMaker& m) { m.u32("llama.expert_count", 8); }), {"expert_count"}, kNo));
+    QVERIFY(refused(with([](GgufMaker& m) { m.u32("llama.expert_count", 8); }),
+                    {"expert_used_count", "missing"}));
+    QVERIFY(refused(with([](GgufMaker& m) { m.u32("llama.expert_count", 1025); }),
+                    {"expert_count", "1025"}, kNo));
     QVERIFY(refused(with([](GgufMaker& m) { m.f32("llama.logit_scale", 2.0f); }), {"logit_scale"},
                     kNo));
-    QVERIFY(refused(with([](GgufMaker& m) { m.tensor(f32_tensor("rope_freqs.weight", {8})); }),
-                    {"rope_freqs.weight"}, kNo));
+    QVERIFY(refused(with([](GgufMaker& m) { m.tensor(f32_tensor("rope_freqs.weight", {7})); }),
+                    {"rope_freqs.weight", "8 pairs"}));
     QVERIFY(refused(with([](GgufMaker& m) { m.tensor(f32_tensor("blk.0.attn_q.bias", {64})); }),
                     {"blk.0.attn_q.bias"}, kNo));
     QVERIFY(refused(with([](GgufMaker& m) { m.u32("split.count", 2); }), {"split.count"}, kNo));
@@ -560,9 +564,9 @@ class ModelFilesTest : public QObject {
                     {"tokenizer.ggml.tokens", "UTF-8"}, kNo));
 
     GgufMaker other;
-    other.text("general.architecture", "gpt2");
+    other.text("general.architecture", "bloom");
     const ByteVector bytes = other.bytes();
-    QVERIFY(refused(model_of_gguf(bytes, "f.gguf"), {"general.architecture", "gpt2"}, kNo));
+    QVERIFY(refused(model_of_gguf(bytes, "f.gguf"), {"general.architecture", "bloom"}, kNo));
     // Whole models with one lie each.
     QVERIFY(refused(with([](GgufMaker&) {}, {.heads = 3, .kv_heads = 2}), {"head_count_kv"}));
     QVERIFY(refused(with([](GgufMaker&) {}, {.head_dim = 15}), {"rope.dimension_count"}));
