@@ -68,8 +68,9 @@ ByteVector transposed(ByteSpan bytes, int64_t rows, int64_t columns, int64_t wid
 
 class ModelAssembler {
  public:
-  ModelAssembler(const Family& family, FileFormat format, WeightPool& pool, Model& model)
-      : family_(family), format_(format), pool_(pool), model_(model) {}
+  ModelAssembler(const Family& family, FileFormat format, WeightPool& pool, QuantMode quantise,
+                 Model& model)
+      : family_(family), format_(format), pool_(pool), quantise_(quantise), model_(model) {}
 
   Result<void> assemble() {
     ModelConfig& config = model_.config;
@@ -77,10 +78,11 @@ class ModelAssembler {
     SHOAL_TRY_ASSIGN(head, take_all(head_weights(family_, config, format_)));
     std::vector<TakenWeights> blocks;
     for (int64_t i = 0; i < config.blocks; ++i) {
-      SHOAL_TRY_ASSIGN(block, take_all(block_weights(family_, config, format_, i)));
+      SHOAL_TRY_ASSIGN(block, take_all(block_weights(family_, config, format_, i), i));
       blocks.push_back(std::move(block));
     }
     SHOAL_TRY(refuse_leftovers());
+    model_.quantised = cost_.lines();
 
     config.state_dtype = only_f32_ ? DType::kF32 : DType::kF16;
     SHOAL_TRY(add("embedding", embedding_graph(config, embedding.types), embedding));
@@ -92,7 +94,7 @@ class ModelAssembler {
   }
 
  private:
-  Result<TakenWeights> take_all(const std::vector<WeightSpec>& weights) {
+  Result<TakenWeights> take_all(const std::vector<WeightSpec>& weights, int64_t block = 0) {
     TakenWeights result;
     for (const WeightSpec& weight : weights) {
       DType dtype = DType::kF32;
@@ -100,11 +102,30 @@ class ModelAssembler {
                    : weight.shape.size() == 1 ? take_vector(weight)
                                               : take_matrix(weight, weight.name, dtype);
       if (!taken.ok()) return taken.error();
+      if (weight.shape.size() > 1) {
+        auto rounded = quantised(weight, block, std::move(taken).value(), dtype);
+        if (!rounded.ok()) return with_context(rounded.error(), where(pool_, weight.name));
+        taken = std::move(rounded);
+      }
       if (weight.shape.size() > 1) only_f32_ = only_f32_ && dtype == DType::kF32;
       result.bytes.emplace(weight.role, taken.value());
       result.types.emplace(weight.role, dtype);
     }
     return result;
+  }
+
+  // The same weight in the type that was asked for; `dtype` becomes that type.
+  Result<ByteSpan> quantised(const WeightSpec& weight, int64_t block, ByteSpan bytes,
+                             DType& dtype) {
+    if (is_quantised_weight(dtype)) return bytes;
+    const auto type =
+        quant_type(quantise_, weight.role, block, model_.config.blocks, weight.shape.back());
+    if (!type.has_value()) return bytes;
+    QuantError error;
+    SHOAL_TRY_ASSIGN(rounded, quantise_tensor(dtype, bytes, *type, error));
+    cost_.add(weight.role, weight.name, *type, error);
+    dtype = *type;
+    return keep(std::move(rounded));
   }
 
   ByteSpan keep(ByteVector bytes) {
@@ -209,7 +230,9 @@ class ModelAssembler {
   const Family& family_;
   const FileFormat format_;
   WeightPool& pool_;
+  const QuantMode quantise_;
   Model& model_;
+  QuantCost cost_;
   std::map<std::string, ByteSpan> turned_;  // Transposed tensors, by name.
   bool only_f32_ = true;
 };
@@ -315,7 +338,7 @@ void strip_prefix(std::string_view prefix, WeightPool& pool) {
   pool.file_of = std::move(file_of);
 }
 
-Result<Model> open_folder(const fs::path& folder) {
+Result<Model> open_folder(const fs::path& folder, const OpenOptions& options) {
   Model model;
   model.name = name_of(folder.has_filename() ? folder : folder.parent_path());
   SHOAL_TRY_ASSIGN(text, read_text(folder / "config.json", kConfigBytesMax));
@@ -338,7 +361,8 @@ Result<Model> open_folder(const fs::path& folder) {
                  folder.string() + " holds neither " + single + " nor " + index};
   }
   strip_prefix(family->optional_prefix, pool);
-  SHOAL_TRY(ModelAssembler(*family, FileFormat::kHuggingFace, pool, model).assemble());
+  SHOAL_TRY(
+      ModelAssembler(*family, FileFormat::kHuggingFace, pool, options.quantise, model).assemble());
   SHOAL_TRY_ASSIGN(tokenizer, tokenizer_of_folder(folder, model.config));
   model.tokenizer = std::move(tokenizer);
   return model;
@@ -427,7 +451,7 @@ Result<void> add_parts(const fs::path& path, const GgufFile& first, int64_t coun
 
 // `path`: where the other parts are looked for; empty where there can be none.
 Result<void> read_gguf_model(ByteSpan bytes, const std::string& file, const fs::path& path,
-                             Model& model) {
+                             const OpenOptions& options, Model& model) {
   SHOAL_TRY_ASSIGN(gguf, GgufFile::read(bytes, file));
   SHOAL_TRY_ASSIGN(split, read_split(gguf));
   if (split.second != 0) {
@@ -445,7 +469,7 @@ Result<void> read_gguf_model(ByteSpan bytes, const std::string& file, const fs::
   SHOAL_TRY_ASSIGN(config, read_gguf_config(gguf, pool.table, &family));
   model.config = std::move(config);
   SHOAL_TRY(read_gguf_ids(gguf, model.config));
-  SHOAL_TRY(ModelAssembler(*family, FileFormat::kGguf, pool, model).assemble());
+  SHOAL_TRY(ModelAssembler(*family, FileFormat::kGguf, pool, options.quantise, model).assemble());
   SHOAL_TRY_ASSIGN(tokenizer, tokenizer_of_gguf(gguf, model.config));
   model.tokenizer = std::move(tokenizer);
   return {};
@@ -453,13 +477,13 @@ Result<void> read_gguf_model(ByteSpan bytes, const std::string& file, const fs::
 
 }  // namespace
 
-Result<Model> open_model(const fs::path& path) {
+Result<Model> open_model(const fs::path& path, const OpenOptions& options) {
   std::error_code failed;
   const fs::file_status status = fs::status(path, failed);
   if (!fs::exists(status))
     return Error{ErrorCode::kNotFound, path.string() + ": there is no such model"};
   if (fs::is_directory(status)) {
-    auto model = open_folder(path);
+    auto model = open_folder(path, options);
     if (!model.ok()) return with_context(model.error(), path.string());
     return model;
   }
@@ -467,14 +491,15 @@ Result<Model> open_model(const fs::path& path) {
   model.name = name_of(path.stem());
   SHOAL_TRY_ASSIGN(mapped, MappedFile::open(path));
   model.files.push_back(std::move(mapped));
-  SHOAL_TRY(read_gguf_model(model.files.back().bytes(), path.filename().string(), path, model));
+  SHOAL_TRY(
+      read_gguf_model(model.files.back().bytes(), path.filename().string(), path, options, model));
   return model;
 }
 
 Result<Model> model_of_gguf(ByteSpan bytes, const std::string& file) {
   Model model;
   model.name = name_of(fs::path(file).stem());
-  SHOAL_TRY(read_gguf_model(bytes, file, {}, model));
+  SHOAL_TRY(read_gguf_model(bytes, file, {}, {}, model));
   return model;
 }
 

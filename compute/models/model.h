@@ -13,6 +13,7 @@
 #include "base/result.h"
 #include "compute/compute.h"
 #include "compute/graph/graph.h"
+#include "compute/models/quantize.h"
 
 namespace shoal::compute {
 
@@ -77,6 +78,9 @@ struct Model {
   std::vector<Fragment> fragments;  // Embedding, blocks in order, head.
   std::string tokenizer;  // A tokenizer definition (compute/tokenizer); empty when there is none.
 
+  std::vector<QuantCost::Line>
+      quantised;  // What rounding its matrices cost, if that was asked for.
+
   // What the fragments' weights point into.
   std::vector<MappedFile> files;
   std::vector<ByteVector> converted;
@@ -85,7 +89,10 @@ struct Model {
 // `path`: a folder with config.json, or a .gguf file; of one in several parts the first.
 // kUnsupported names the key or the tensor that no architecture of ours has; kCorrupt what breaks a
 // format's rules or disagrees with another file.
-Result<Model> open_model(const std::filesystem::path& path);
+struct OpenOptions {
+  QuantMode quantise = QuantMode::kNone;  // Of matrices of 16 and 32 bits; others stay as they are.
+};
+Result<Model> open_model(const std::filesystem::path& path, const OpenOptions& options = {});
 
 // The same from a GGUF file's bytes, which outlive the model.
 Result<Model> model_of_gguf(ByteSpan bytes, const std::string& file);

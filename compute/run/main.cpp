@@ -323,21 +323,42 @@ class CutCommand {
     common_.add_model(c, true);
     c.add_option("--out", folder_, "The folder that the shards are written to")->required();
     c.add_option("--name", name_, "The model's name; else that of its file");
+    c.add_option("--quantize", quantise_,
+                 "Round matrices of 16 and 32 bits: q8_0, q4_0 or q4_k_m; the error is told");
   }
 
  private:
   Result<void> run() {
-    SHOAL_TRY_ASSIGN(model, open_model(common_.model));
+    OpenOptions options;
+    if (!quantise_.empty()) {
+      SHOAL_TRY_ASSIGN(mode, quant_mode(quantise_));
+      options.quantise = mode;
+    }
+    SHOAL_TRY_ASSIGN(model, open_model(common_.model, options));
+    if (!quantise_.empty() && model.quantised.empty()) {
+      return Error{ErrorCode::kInvalid, "--quantize: the model has no matrices of 16 or 32 bits"};
+    }
     if (!name_.empty()) model.name = name_;
     SHOAL_TRY_ASSIGN(cut, cut_model(model, folder_));
     Json keys = Json::array();
     for (const SecretBytes& key : cut.keys) keys.push_back(hex_encode(key.view()));
     SHOAL_TRY_ASSIGN(manifest, parse_json(write_manifest(cut.manifest), "manifest"));
-    print({{"manifest", std::move(manifest)}, {"keys", std::move(keys)}});
+    Json quantised = Json::array();
+    for (const QuantCost::Line& line : model.quantised) {
+      quantised.push_back({{"weights", line.role},
+                           {"types", line.types},
+                           {"relative_error", line.relative_error},
+                           {"worst", line.worst},
+                           {"worst_tensor", line.worst_tensor}});
+    }
+    print({{"manifest", std::move(manifest)},
+           {"keys", std::move(keys)},
+           {"quantised", std::move(quantised)}});
     return {};
   }
 
   Common common_;
+  std::string quantise_;
   std::string folder_;
   std::string name_;
 };

@@ -52,6 +52,7 @@ Result<void> event_list(const Context& context, uint64_t after, uint32_t count);
 
 struct PublishOptions {
   std::string path, name, purpose;
+  std::string quantize;  // As `shoal-run cut` takes it; empty: weights stay as they are.
 };
 Result<void> model_publish(const Context& context, const PublishOptions& options);
 Result<void> model_list(const Context& context);

@@ -54,6 +54,9 @@ int main(int argc, char** argv) {
                      "What to publish it as, instead of the model's own name");
   publish.add_option("--purpose", publishing.purpose,
                      "What it is for: volunteers read it before they allow it");
+  publish.add_option(
+      "--quantize", publishing.quantize,
+      "Round matrices of 16 and 32 bits to q8_0, q4_0 or q4_k_m, and say what it cost");
   line.command(model, "list", "Show the published models", with(ctl::model_list));
   line.command(model, "remove", "Remove a published model and its shards",
                with([&](const ctl::Context& c) { return ctl::model_remove(c, name); }))

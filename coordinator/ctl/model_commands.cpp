@@ -39,6 +39,7 @@ Json model_json(rpc::ModelInfo::Reader model) {
 struct Cut {
   std::string manifest;
   std::vector<SecretBytes> keys;
+  Json quantised = Json::array();  // What rounding cost, by kind of weights.
 };
 
 // The outcome, unless a person or the system wants this program to end: then what it has made so
@@ -73,7 +74,8 @@ Result<SecretBytes> read_all(Link& link, kj::AsyncInputStream& stream, size_t& s
   }
 }
 
-Result<Cut> cut(Link& link, const std::filesystem::path& model, const std::filesystem::path& out) {
+Result<Cut> cut(Link& link, const PublishOptions& publishing, const std::filesystem::path& out) {
+  const std::filesystem::path model = publishing.path;
   SHOAL_TRY_ASSIGN(self, own_program());
   const std::filesystem::path program = self.parent_path() / "shoal-run";
   if (!is_there(program)) {
@@ -86,6 +88,10 @@ Result<Cut> cut(Link& link, const std::filesystem::path& model, const std::files
   options.argv = {
       program.string(), "cut",        "--model", std::filesystem::absolute(model).string(),
       "--out",          out.string(), "--json"};
+  if (!publishing.quantize.empty()) {
+    options.argv.push_back("--quantize");
+    options.argv.push_back(publishing.quantize);
+  }
   options.stdout_fd = pipe.second.get();
   SHOAL_TRY_ASSIGN(child, ChildProcess::spawn(std::move(options)));
   pipe.second.reset();
@@ -113,7 +119,20 @@ Result<Cut> cut(Link& link, const std::filesystem::path& model, const std::files
   result.manifest =
       json["manifest"].is_string() ? json["manifest"].get<std::string>() : json["manifest"].dump();
   result.keys = std::move(answer.keys);
+  if (json.contains("quantised")) result.quantised = json["quantised"];
   return result;
+}
+
+void print_quantised(const Json& lines) {
+  if (!lines.is_array() || lines.empty()) return;
+  std::printf("What rounding cost, as the error's length over that of the weights:\n");
+  for (const Json& line : lines) {
+    if (!line.is_object()) continue;
+    std::printf("  %-18s %-12s %6.2f %%, at worst %6.2f %% in %s\n",
+                printable(line.value("weights", "")).c_str(),
+                printable(line.value("types", "")).c_str(), line.value("relative_error", 0.0) * 100,
+                line.value("worst", 0.0) * 100, printable(line.value("worst_tensor", "")).c_str());
+  }
 }
 
 Result<void> send_shard(Link& link, rpc::ModelUpload::Client& upload, uint32_t index,
@@ -144,7 +163,7 @@ Result<void> model_publish(const Context& context, const PublishOptions& options
   kj::UnixEventPort::captureSignal(SIGTERM);
   return with_coordinator(context, [&](Link& link) -> Result<void> {
     const TempDir folder;  // Sealed shards only; the keys never touch the disk.
-    SHOAL_TRY_ASSIGN(parts, cut(link, model, folder.path()));
+    SHOAL_TRY_ASSIGN(parts, cut(link, options, folder.path()));
     std::string manifest = parts.manifest;
     if (!options.name.empty()) {
       SHOAL_TRY_ASSIGN(renamed, rename_manifest(manifest, options.name));
@@ -177,8 +196,11 @@ Result<void> model_publish(const Context& context, const PublishOptions& options
                                       upload.finishRequest().send()));
     const auto published = response.getModel();
     if (context.json) {
-      print_json(model_json(published));
+      Json object = model_json(published);
+      if (!options.quantize.empty()) object["quantised"] = parts.quantised;
+      print_json(object);
     } else {
+      print_quantised(parts.quantised);
       std::printf("Published %s: %u shards, %s sealed.\n",
                   printable(published.getName().cStr()).c_str(), published.getFragments(),
                   show_bytes(published.getSealedBytes()).c_str());
