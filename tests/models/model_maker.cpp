@@ -43,7 +43,7 @@ std::vector<TensorToWrite> tiny_tensors(const TinyModel& m,
     std::string name = names.at(role);
     if (const size_t at = name.find("{}"); at != std::string::npos)
       name.replace(at, 2, std::to_string(block));
-    tensors.push_back({name, type, shape, random_tensor(type, shape, 0.3f, random)});
+    tensors.push_back({name, type, shape, random_tensor(type, shape, m.spread, random)});
   };
   add("embedding", 0, m.type, {m.vocabulary, m.width});
   for (int64_t i = 0; i < m.blocks; ++i) {

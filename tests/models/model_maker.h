@@ -57,6 +57,7 @@ struct TinyModel {
   int64_t width = 64, intermediate = 96, blocks = 2, heads = 4, kv_heads = 2, head_dim = 16;
   int64_t vocabulary = 96, context = 128;
   bool tied = true;
+  float spread = 0.3f;       // Of the weights, about 0 or, for norms, 1.
   std::string type = "F32";  // Of the matrices.
   std::string down_type;     // Of "down" alone; empty: as the others.
   uint64_t seed = 1;

@@ -126,6 +126,7 @@ class QuantizeTest : public QObject {
                                       .heads = 4,
                                       .head_dim = 64,
                                       .tied = false,
+                                      .spread = 0.08f,  // Calm, as trained models are.
                                       .type = "BF16"});
     const auto cpu = open_device("cpu", 2);
     QVERIFY(cpu.ok());
@@ -138,7 +139,9 @@ class QuantizeTest : public QObject {
     };
     const std::vector<float> plain = logits(QuantMode::kNone);
     double before = 0;
-    for (const QuantMode mode : {QuantMode::kQ8_0, QuantMode::kQ4_K_M, QuantMode::kQ4_0}) {
+    const std::pair<QuantMode, double> bounds[] = {
+        {QuantMode::kQ8_0, 0.02}, {QuantMode::kQ4_K_M, 0.2}, {QuantMode::kQ4_0, 0.25}};
+    for (const auto& [mode, bound] : bounds) {
       const std::vector<float> got = logits(mode);
       double errors = 0, squares = 0;
       for (size_t i = 0; i < got.size(); ++i) {
@@ -147,7 +150,7 @@ class QuantizeTest : public QObject {
       }
       const double error = std::sqrt(errors / squares);
       qInfo("logits differ by %.4f", error);
-      QVERIFY(error > before && error < 0.5);
+      QVERIFY(error > before && error < bound);
       before = error;
     }
     auto model = open_model(folder.path(), {.quantise = QuantMode::kQ4_K_M});
