@@ -40,8 +40,9 @@ struct BrokerRules {
   double lease_factor = 3;      // A lease lasts this times the expected time ...
   Millis lease_slack{300'000};  // ... and this.
   Millis lease_max{86'400'000};
-  int renewals_max = 200;    // Of one lease: nobody keeps a unit for ever.
-  int units_ahead_max = 16;  // That one device holds; a loss halves its own limit.
+  int renewals_max = 200;     // Of one lease: nobody keeps a unit for ever.
+  int units_ahead_max = 16;   // That one device holds; a loss halves its own limit.
+  double speed_weight = 0.2;  // Of the newest measurement of a device, 0 to 1.
 
   int newcomer_units = 10;            // Every result is audited before so many in a row were valid.
   double audit_floor = 0.02;          // And max(this, 1 / valid in a row) of them later.
@@ -313,7 +314,8 @@ struct KnownHostRow {
 };
 struct JobRow {
   JobSpec spec;
-  JobState state = JobState::kRunning;  // Running or paused: others need not be given.
+  // Those that run or are paused, and those of which a result is still pending.
+  JobState state = JobState::kRunning;
 };
 struct TaskRow {
   TaskId task;
@@ -323,11 +325,10 @@ struct TaskRow {
   int64_t items_poisoned = 0;
   int64_t units_poisoned = 0;
 };
-struct UnitRow {  // Those neither done nor poisoned, and done ones of which a lease lives.
+struct UnitRow {  // Neither done nor poisoned, or with a lease that lives or a pending result.
   UnitCut cut;
   UnitWant want = UnitWant::kNothing;
   bool done = false;
-  Digest digest;  // Of a done one.
 };
 struct LeaseRow {        // All of those units, in the order of their ids.
   LeaseGranted granted;  // `until` as last extended.
@@ -367,9 +368,10 @@ class Broker {
   Broker(const BrokerRules& rules, Random chance);
   ~Broker();
   Broker(Broker&&) noexcept;
+  Broker& operator=(Broker&&) noexcept;
 
   // Takes up what was stored. Call it first, once; then outage() with the time that was lost.
-  // kCorrupt when rows contradict each other.
+  // kCorrupt when rows contradict each other: the broker cannot be used then.
   Result<void> restore(const BrokerRows& rows, Millis now);
 
   // A host was enrolled, came back, or an administrator changed it.

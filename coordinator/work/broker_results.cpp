@@ -1,0 +1,547 @@
+// Which results count, who checks them, and who is believed.
+
+#include "coordinator/work/broker_core.h"
+
+namespace shoal {
+namespace {
+
+constexpr size_t kDrawTries = 16;  // Random devices that are looked at for one copy ...
+constexpr size_t kDrawScan = 64;   // ... and then neighbours, when none of them will do.
+constexpr size_t kDrawnMax = 4;    // Copies that wait for one device.
+constexpr uint64_t kSerialMax = uint64_t{1} << 62;
+constexpr Millis kLookAgain{3'600'000};
+constexpr Millis kPlaceAgain{60'000};
+
+}  // namespace
+
+// ---- Results arrive ----------------------------------------------------------------------------
+
+SubmitAnswer Broker::Core::submit(const Submission& submission) {
+  const Slot slot = find_copy(submission.name);
+  if (slot == kNoSlot) return SubmitAnswer::kUnknown;
+  Copy& copy = copies_[slot];
+  if (copy.state != ResultState::kNone) return SubmitAnswer::kDuplicate;
+  const Slot unit_slot = copy.unit;
+  Unit& unit = units_[unit_slot];
+  if (unit.state == UnitState::kDropped) return SubmitAnswer::kNotNeeded;
+  const Slot task = unit.task;
+  Host& host = hosts_[copy.host];
+  if (copy.live) end_lease(slot, LeaseEndReason::kSubmitted);
+
+  copy.at = now_;
+  copy.digest = submission.digest;
+  copy.serial = submission.serial == 0 || submission.serial > kSerialMax
+                    ? std::min(host.serial + 1, kSerialMax)
+                    : submission.serial;
+  host.serial = std::max(host.serial, copy.serial);
+  copy.state = quarantined(copy.host) ? ResultState::kSuspect : ResultState::kPending;
+  changes_.push_back(ResultReceived{copy.id, unit.id, copy.digest, copy.serial, copy.state, now_});
+  if (copy.state == ResultState::kPending) link_pending(slot);
+
+  SubmitAnswer answer = SubmitAnswer::kAccepted;
+  if (unit.state == UnitState::kDone) {
+    const Slot host_slot = copy.host;
+    const uint64_t serial = copy.serial;
+    Slot right = unit.copies;
+    while (right != kNoSlot && copies_[right].state != ResultState::kConfirmed) {
+      right = copies_[right].next;
+    }
+    SHOAL_CHECK(right != kNoSlot);
+    if (copy.purpose != Purpose::kKnown) answer = SubmitAnswer::kExtra;
+    const bool equal = copies_[right].digest == copy.digest;
+    const bool checked = unit.checked;
+    if (equal) {
+      confirm(slot);
+    } else {
+      reject(slot, RejectReason::kWrong);
+    }
+    forget_if_over(unit_slot);
+    // A digest that nobody checked is no reason to blame or to believe anybody.
+    if (checked && equal) vouch(host_slot, serial);
+    if (checked && !equal) blame(host_slot);
+  } else {
+    bool alone = true;  // Nobody else's result is there to compare with.
+    for (Slot other = unit.copies; other != kNoSlot; other = copies_[other].next) {
+      const ResultState state = copies_[other].state;
+      alone &= other == slot || (state != ResultState::kPending && state != ResultState::kSuspect);
+    }
+    if (!alone && unit.want == UnitWant::kNothing && unit.carried) answer = SubmitAnswer::kExtra;
+    // Drawn only now, so that nobody can know beforehand which results are looked at.
+    const bool lucky = chance_.uniform() >= audit_rate(rules_, host.valid_in_row);
+    if (copy.state == ResultState::kPending && !host.facts.trusted && !lucky && !unit.carried) {
+      want(unit_slot, UnitWant::kAudit);
+    }
+    mark(unit_slot);
+    if (closing(tasks_[task])) close_out(copies_[slot].host);
+  }
+  settle_all();
+  return answer;
+}
+
+bool Broker::Core::fail(const LeaseName& name) {
+  const Slot slot = find_copy(name);
+  if (slot == kNoSlot || !copies_[slot].live) return false;
+  const Slot unit = copies_[slot].unit;
+  end_lease(slot, LeaseEndReason::kFailed);
+  if (units_[unit].state == UnitState::kOpen) {
+    std::vector<OwnerId> owners;
+    int failures = 0;
+    for (Slot copy = units_[unit].copies; copy != kNoSlot; copy = copies_[copy].next) {
+      if (copies_[copy].live || copies_[copy].why != LeaseEndReason::kFailed) continue;
+      if (copies_[copy].state != ResultState::kNone) continue;
+      ++failures;
+      owners.push_back(owner_of(copies_[copy].host));
+    }
+    std::ranges::sort(owners);
+    const auto independent = std::ranges::unique(owners).begin() - owners.begin();
+    // Where there are not so many owners, often enough is reason enough.
+    if (independent >= rules_.poison_hosts || failures >= 3 * rules_.poison_hosts) poison(unit);
+  }
+  settle_all();
+  return true;
+}
+
+// ---- A unit finds its answer -------------------------------------------------------------------
+
+void Broker::Core::want(Slot slot, UnitWant what) {
+  Unit& unit = units_[slot];
+  if (unit.want == what) return;
+  unit.want = what;
+  changes_.push_back(UnitWants{unit.id, what});
+}
+
+void Broker::Core::set_carried(Slot slot, bool carried) {
+  Unit& unit = units_[slot];
+  if (unit.carried == carried) return;
+  unit.carried = carried;
+  tasks_[unit.task].items_carried += carried ? int64_t{unit.items} : -int64_t{unit.items};
+}
+
+void Broker::Core::settle_all() {
+  while (!dirty_.empty()) {
+    const Slot unit = dirty_.back();
+    dirty_.pop_back();
+    settle(unit);
+  }
+}
+
+void Broker::Core::settle(Slot slot) {
+  Unit& unit = units_[slot];
+  if (unit.id.value == 0) return;
+  if (unit.state != UnitState::kOpen) return forget_if_over(slot);
+  std::vector<Slot> results;
+  Slot carrier = kNoSlot;
+  bool live = false, trusted_live = false, disputed = false, suspects = false;
+  int64_t votes = 0;
+  for (Slot at = unit.copies; at != kNoSlot; at = copies_[at].next) {
+    const Copy& copy = copies_[at];
+    live |= copy.live;
+    trusted_live |= copy.live && hosts_[copy.host].facts.trusted;
+    if (copy.state != ResultState::kPending && copy.state != ResultState::kSuspect) continue;
+    if (hosts_[copy.host].facts.trusted) return decide(slot, Digest(copy.digest), true);
+    results.push_back(at);
+    if (copy.state == ResultState::kSuspect) {
+      suspects = true;
+      continue;
+    }
+    ++votes;
+    disputed |= carrier != kNoSlot && copies_[carrier].digest != copy.digest;
+    carrier = at;
+  }
+  const bool judge = disputed && trusted_could_run(unit);
+  for (size_t i = 0; !judge && i < results.size(); ++i) {
+    for (size_t j = i + 1; j < results.size(); ++j) {
+      const Copy& a = copies_[results[i]];
+      const Copy& b = copies_[results[j]];
+      // Two who were caught, or one owner twice, prove nothing.
+      const bool believed = a.state == ResultState::kPending || b.state == ResultState::kPending;
+      if (believed && a.digest == b.digest && owner_of(a.host) != owner_of(b.host)) {
+        return decide(slot, Digest(a.digest), true);
+      }
+    }
+  }
+  if (disputed && !judge && votes >= rules_.votes_max) return poison(slot);
+
+  set_carried(slot, carrier != kNoSlot);
+  if (unit.queued && (live || carrier != kNoSlot)) {
+    unit.queued = false;
+    --tasks_[unit.task].queued;
+  }
+  if (carrier == kNoSlot) {
+    want(slot, UnitWant::kNothing);
+    if (live) return;
+    if (suspects) return draw(slot);
+    return enqueue(slot);
+  }
+  if (disputed) {
+    want(slot, UnitWant::kJudge);
+    if (judge ? !trusted_live : !live) draw(slot);
+    return;
+  }
+  // Of those who disagreed, one is left: he is not proved right by that.
+  if (unit.want == UnitWant::kJudge) want(slot, UnitWant::kAudit);
+  if (unit.want != UnitWant::kAudit) return;
+  const OwnerId owner = owner_of(copies_[carrier].host);
+  for (Slot at = unit.copies; at != kNoSlot; at = copies_[at].next) {
+    if (copies_[at].live && owner_of(copies_[at].host) != owner) return;
+  }
+  draw(slot);
+}
+
+void Broker::Core::enqueue(Slot slot) {
+  Unit& unit = units_[slot];
+  if (unit.queued) return;
+  unit.queued = true;
+  unit.since = now_;
+  tasks_[unit.task].queue.push_back(slot);
+  ++tasks_[unit.task].queued;
+}
+
+void Broker::Core::decide(Slot slot, const Digest& digest, bool checked) {
+  Unit& unit = units_[slot];
+  std::vector<std::pair<Slot, uint64_t>> right;
+  std::vector<Slot> wrong;
+  LeaseId winner;
+  bool by_trusted = false;
+  for (Slot at = unit.copies; at != kNoSlot; at = copies_[at].next) {
+    const Copy& copy = copies_[at];
+    if (copy.state != ResultState::kPending && copy.state != ResultState::kSuspect) continue;
+    if (copy.digest == digest) {
+      if (!winner || copy.id < winner) winner = copy.id;
+      by_trusted |= hosts_[copy.host].facts.trusted;
+      if (copy.state == ResultState::kPending) right.emplace_back(copy.host, copy.serial);
+      confirm(at);
+    } else {
+      if (copy.state == ResultState::kPending && checked) wrong.push_back(copy.host);
+      reject(at, RejectReason::kWrong);
+    }
+  }
+  SHOAL_CHECK(winner);
+  set_carried(slot, false);
+  if (unit.queued) --tasks_[unit.task].queued;
+  unit.queued = false;
+  unit.drawn = kNoSlot;
+  unit.state = UnitState::kDone;
+  unit.want = UnitWant::kNothing;  // That it is done says so.
+  unit.checked = checked;
+  const Slot task = unit.task;
+  changes_.push_back(UnitDone{unit.id, tasks_[task].spec.task, winner, digest});
+  tasks_[task].items_done += unit.items;
+  if (by_trusted && rules_.known_units_max > 0) {
+    unit.known = true;
+    known_.push_back(slot);
+    retire_known();
+  }
+  forget_if_over(slot);
+  task_progressed(task);
+  if (!checked) return;
+  for (const auto& [host, serial] : right) vouch(host, serial);
+  for (const Slot host : wrong) blame(host);
+}
+
+void Broker::Core::confirm(Slot slot) {
+  Copy& copy = copies_[slot];
+  if (copy.state == ResultState::kPending) {
+    unlink_pending(slot);
+    ++hosts_[copy.host].valid_in_row;
+    touch(copy.host);
+  }
+  copy.state = ResultState::kConfirmed;
+  const Unit& unit = units_[copy.unit];
+  const Flops flops{static_cast<int64_t>(std::min(unit_flops(unit), 9e18))};
+  changes_.push_back(ResultConfirmed{copy.id, unit.id, hosts_[copy.host].facts.host, flops});
+}
+
+void Broker::Core::reject(Slot slot, RejectReason reason) {
+  Copy& copy = copies_[slot];
+  if (copy.state == ResultState::kPending) unlink_pending(slot);
+  copy.state = ResultState::kRejected;
+  changes_.push_back(
+      ResultRejected{copy.id, units_[copy.unit].id, hosts_[copy.host].facts.host, reason});
+}
+
+// A check of this host went well: what it had finished before was honest work. What is being
+// checked itself waits for that.
+void Broker::Core::vouch(Slot host, uint64_t serial) {
+  Slot at = hosts_[host].oldest;
+  while (at != kNoSlot && copies_[at].serial <= serial) {
+    const Slot unit = copies_[at].unit;
+    Slot next = copies_[at].newer;
+    while (next != kNoSlot && copies_[next].unit == unit) next = copies_[next].newer;
+    if (units_[unit].state == UnitState::kDropped) {
+      confirm(at);
+      forget_if_over(unit);
+    } else if (units_[unit].want == UnitWant::kNothing) {
+      decide(unit, Digest(copies_[at].digest), /*checked=*/false);
+    }
+    at = next;
+  }
+}
+
+// It was wrong, beyond doubt. Nothing of it that is still pending is believed: all of that is
+// computed again, and counts if another's result agrees.
+void Broker::Core::blame(Slot slot) {
+  Host& host = hosts_[slot];
+  touch(slot);
+  host.valid_in_row = 0;
+  if (!quarantined(slot)) {
+    ++host.wrong;
+    host.quarantined_until = now_ + quarantine_time(rules_, host.wrong);
+    at(host.quarantined_until, TimerKind::kRelease, slot);
+  }
+  while (host.oldest != kNoSlot) {
+    const Slot copy = host.oldest;
+    unlink_pending(copy);
+    const Slot unit = copies_[copy].unit;
+    if (units_[unit].state == UnitState::kDropped) {
+      reject(copy, RejectReason::kUnproven);
+    } else {
+      copies_[copy].state = ResultState::kSuspect;
+      changes_.push_back(ResultSuspected{copies_[copy].id});
+    }
+    mark(unit);
+  }
+  for (const Slot device : host.devices) {
+    refresh_active(device);
+    while (!devices_[device].live.empty()) {
+      end_lease(devices_[device].live.back(), LeaseEndReason::kQuarantined);
+    }
+  }
+}
+
+// Its items are put aside; nobody is blamed for them.
+void Broker::Core::poison(Slot slot) {
+  Unit& unit = units_[slot];
+  std::vector<Slot> hosts;
+  set_carried(slot, false);
+  if (unit.queued) --tasks_[unit.task].queued;
+  unit.queued = false;
+  unit.drawn = kNoSlot;
+  unit.want = UnitWant::kNothing;
+  unit.state = UnitState::kDropped;
+  for (Slot copy = unit.copies; copy != kNoSlot; copy = copies_[copy].next) {
+    if (copies_[copy].live) end_lease(copy, LeaseEndReason::kCancelled);
+    const ResultState state = copies_[copy].state;
+    if (state != ResultState::kPending && state != ResultState::kSuspect) continue;
+    reject(copy, RejectReason::kUnproven);
+    hosts.push_back(copies_[copy].host);
+  }
+  const Slot task_slot = unit.task;
+  Task& task = tasks_[task_slot];
+  Job& job = jobs_[task.job];
+  changes_.push_back(UnitPoisoned{unit.id, task.spec.task});
+  task.items_poisoned += unit.items;
+  job.items_poisoned += unit.items;
+  ++job.units_poisoned;
+  const bool faulted = job.units_poisoned >= rules_.poison_units_min &&
+                       static_cast<double>(job.items_poisoned) >
+                           rules_.poison_share_max * static_cast<double>(job.items);
+  if (faulted) {
+    stop_job(task.job, JobState::kFaulted);
+  } else {
+    forget_if_over(slot);
+    task_progressed(task_slot);
+  }
+  for (const Slot host : hosts) close_out(host);
+}
+
+// ---- Who runs the next copy --------------------------------------------------------------------
+
+Purpose Broker::Core::next_purpose(const Unit& unit) const {
+  if (unit.want == UnitWant::kJudge) return Purpose::kJudge;
+  if (unit.want == UnitWant::kAudit) return Purpose::kAudit;
+  for (Slot at = unit.copies; at != kNoSlot; at = copies_[at].next) {
+    if (copies_[at].state == ResultState::kSuspect) return Purpose::kRecheck;
+  }
+  return Purpose::kWork;
+}
+
+bool Broker::Core::may_run(const Unit& unit, const Device& device, bool judge) const {
+  if (device.active_at == kNoSlot) return false;
+  if (obstacle(tasks_[unit.task], device) != NoWork::kNone) return false;
+  const OwnerId owner = owner_of(device.host);
+  for (Slot at = unit.copies; at != kNoSlot; at = copies_[at].next) {
+    const Copy& copy = copies_[at];
+    const bool failed = !copy.live && copy.why == LeaseEndReason::kFailed;
+    if (!copy.live && copy.state == ResultState::kNone && !failed) continue;  // It only lost it.
+    if (judge ? copy.host == device.host && (failed || copy.state != ResultState::kNone)
+              : owner_of(copy.host) == owner) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool Broker::Core::trusted_could_run(const Unit& unit) const {
+  const size_t looks = std::min(trusted_.size(), kDrawScan);
+  for (size_t i = 0; i < looks; ++i) {
+    if (may_run(unit, devices_[trusted_[i]], /*judge=*/true)) return true;
+  }
+  return false;
+}
+
+// Draws the device that shall run the unit's next copy: by chance, so that nobody can arrange to be
+// the one who checks a friend. Best is one at another address, of another class.
+void Broker::Core::draw(Slot slot) {
+  Unit& unit = units_[slot];
+  if (unit.drawn != kNoSlot) return;
+  const bool judge = next_purpose(unit) == Purpose::kJudge && trusted_could_run(unit);
+  const std::vector<Slot>& list = judge ? trusted_ : active_;
+  // The one whose result is to be checked.
+  uint64_t block = 0;
+  uint32_t device_class = 0;
+  bool known_class = false;
+  for (Slot at = unit.copies; at != kNoSlot; at = copies_[at].next) {
+    if (copies_[at].state == ResultState::kNone) continue;
+    block = hosts_[copies_[at].host].facts.address_block;
+    known_class = copies_[at].device != kNoSlot;
+    if (known_class) device_class = devices_[copies_[at].device].facts.device_class;
+  }
+  Slot best = kNoSlot;
+  int best_score = -1;
+  uint64_t equals = 0;
+  // Whether nothing better can come.
+  const auto look = [&](Slot candidate) {
+    const Device& device = devices_[candidate];
+    if (device.drawn.size() >= kDrawnMax || !may_run(unit, device, judge)) return false;
+    const int other_block = hosts_[device.host].facts.address_block != block ? 2 : 0;
+    const int other_class = !known_class || device.facts.device_class != device_class ? 1 : 0;
+    const int quick = expected(unit, device) <= rules_.unit_max ? 4 : 0;
+    const int score = quick + other_block + other_class;
+    if (score > best_score) equals = 0;
+    // Each of those that are equally good is as likely.
+    if (score >= best_score && chance_.below(++equals) == 0) {
+      best = candidate;
+      best_score = score;
+    }
+    return score == 7;
+  };
+  if (list.size() <= kDrawScan) {
+    for (const Slot candidate : list) look(candidate);
+  } else {
+    bool found = false;
+    for (size_t i = 0; i < kDrawTries && !found; ++i)
+      found = look(list[chance_.below(list.size())]);
+    const size_t start = chance_.below(list.size());
+    for (size_t i = 0; i < kDrawScan && best == kNoSlot; ++i) look(list[(start + i) % list.size()]);
+  }
+  unit.since = now_;
+  if (best != kNoSlot) {
+    unit.drawn = best;
+    devices_[best].drawn.push_back(slot);
+    return at(now_ + rules_.claim_max, TimerKind::kClaim, slot, unit.id.value);
+  }
+  if (unit.unplaced) return;
+  unit.unplaced = true;
+  if (unplaced_.empty()) at(now_ + kPlaceAgain, TimerKind::kUnplaced, kNoSlot);
+  unplaced_.push_back(slot);
+}
+
+// ---- What is pending, by host ------------------------------------------------------------------
+
+void Broker::Core::link_pending(Slot slot) {
+  Copy& copy = copies_[slot];
+  Host& host = hosts_[copy.host];
+  Slot before = host.newest;  // The newest that was finished no later.
+  while (before != kNoSlot && copies_[before].serial > copy.serial) before = copies_[before].older;
+  copy.older = before;
+  copy.newer = before == kNoSlot ? host.oldest : copies_[before].newer;
+  (copy.newer == kNoSlot ? host.newest : copies_[copy.newer].older) = slot;
+  (before == kNoSlot ? host.oldest : copies_[before].newer) = slot;
+  if (host.age_timed) return;
+  host.age_timed = true;
+  at(copy.at + rules_.pending_max, TimerKind::kAge, copy.host);
+}
+
+void Broker::Core::unlink_pending(Slot slot) {
+  Copy& copy = copies_[slot];
+  Host& host = hosts_[copy.host];
+  (copy.newer == kNoSlot ? host.newest : copies_[copy.newer].older) = copy.older;
+  (copy.older == kNoSlot ? host.oldest : copies_[copy.older].newer) = copy.newer;
+  copy.older = copy.newer = kNoSlot;
+}
+
+// The host has nothing more of a task that has nothing more to give: an audit of its newest result
+// of it makes all older ones count. One that is under way will do as well.
+void Broker::Core::close_out(Slot slot) {
+  const Host& host = hosts_[slot];
+  for (Slot at = host.newest; at != kNoSlot; at = copies_[at].older) {
+    const Unit& unit = units_[copies_[at].unit];
+    if (unit.state != UnitState::kOpen) continue;
+    if (unit.want != UnitWant::kNothing) return;
+    const Slot task = unit.task;
+    if (!closing(tasks_[task])) continue;
+    for (const Slot device : host.devices) {
+      for (const Slot copy : devices_[device].live) {
+        if (units_[copies_[copy].unit].task == task) return;  // More of it is to come.
+      }
+    }
+    want(copies_[at].unit, UnitWant::kAudit);
+    return mark(copies_[at].unit);
+  }
+}
+
+void Broker::Core::look_at_age(Slot slot) {
+  Host& host = hosts_[slot];
+  host.age_timed = false;
+  // Work for jobs that are gone, for which no later check has spoken: it stays unpaid.
+  for (Slot at = host.oldest; at != kNoSlot;) {
+    const Slot next = copies_[at].newer;
+    const Slot unit = copies_[at].unit;
+    const Millis limit = copies_[at].at + rules_.pending_max + rules_.pending_max;
+    if (units_[unit].state == UnitState::kDropped && limit <= now_) {
+      reject(at, RejectReason::kUnproven);
+      forget_if_over(unit);
+    }
+    at = next;
+  }
+  if (host.oldest == kNoSlot) return;
+  Millis due = copies_[host.oldest].at + rules_.pending_max;
+  if (due <= now_) {
+    due = now_ + kLookAgain;
+    for (Slot at = host.newest; at != kNoSlot; at = copies_[at].older) {
+      const Unit& unit = units_[copies_[at].unit];
+      if (unit.state != UnitState::kOpen) continue;
+      if (unit.want == UnitWant::kNothing) {
+        want(copies_[at].unit, UnitWant::kAudit);
+        mark(copies_[at].unit);
+      }
+      break;
+    }
+  }
+  host.age_timed = true;
+  at(due, TimerKind::kAge, slot);
+}
+
+// ---- Forgetting --------------------------------------------------------------------------------
+
+void Broker::Core::retire_known() {
+  while (known_.size() > rules_.known_units_max) {
+    const Slot unit = known_.front();
+    known_.pop_front();
+    units_[unit].known = false;
+    forget_if_over(unit);
+  }
+}
+
+void Broker::Core::forget_if_over(Slot slot) {
+  const Unit& unit = units_[slot];
+  if (unit.id.value == 0 || unit.state == UnitState::kOpen || unit.known) return;
+  for (Slot at = unit.copies; at != kNoSlot; at = copies_[at].next) {
+    const ResultState state = copies_[at].state;
+    if (copies_[at].live || state == ResultState::kPending || state == ResultState::kSuspect)
+      return;
+  }
+  for (Slot at = unit.copies; at != kNoSlot;) {
+    const Slot next = copies_[at].next;
+    copies_.remove(at);
+    at = next;
+  }
+  const Slot task = unit.task;
+  unit_by_id_.remove(unit.id.value);
+  units_.remove(slot);
+  --tasks_[task].units;
+  if (tasks_[task].units == 0) remove_if_over(tasks_[task].job);
+}
+
+}  // namespace shoal
