@@ -1,50 +1,13 @@
 #include "tests/models/float64_llama.h"
 
-#include <bit>
 #include <cmath>
 #include <numbers>
 
 #include "base/check.h"
+#include "tests/support/weight_values.h"
 
 namespace shoal::compute {
 namespace {
-
-double half(uint16_t bits) {
-  const int exponent = (bits >> 10) & 31;
-  const int fraction = bits & 1023;
-  SHOAL_CHECK(exponent != 31);
-  const double magnitude =
-      exponent == 0 ? std::ldexp(fraction, -24) : std::ldexp(1024 + fraction, exponent - 25);
-  return (bits & 0x8000) != 0 ? -magnitude : magnitude;
-}
-
-std::vector<double> dequantised(const StoredTensor& tensor) {
-  const std::byte* at = tensor.bytes.data();
-  std::vector<double> values;
-  const size_t bytes = tensor.bytes.size();
-  if (tensor.type == "F32") {
-    for (size_t i = 0; i < bytes; i += 4) {
-      values.push_back(static_cast<double>(std::bit_cast<float>(load_le<uint32_t>(at + i))));
-    }
-  } else if (tensor.type == "F16") {
-    for (size_t i = 0; i < bytes; i += 2) values.push_back(half(load_le<uint16_t>(at + i)));
-  } else if (tensor.type == "Q8_0") {
-    for (size_t i = 0; i < bytes; i += 34) {
-      const double scale = half(load_le<uint16_t>(at + i));
-      for (size_t j = 0; j < 32; ++j) values.push_back(scale * load_le<int8_t>(at + i + 2 + j));
-    }
-  } else {
-    SHOAL_CHECK(tensor.type == "Q4_0");
-    for (size_t i = 0; i < bytes; i += 18) {
-      const double scale = half(load_le<uint16_t>(at + i));
-      for (size_t j = 0; j < 32; ++j) {
-        const auto pair = load_le<uint8_t>(at + i + 2 + j % 16);
-        values.push_back(scale * ((j < 16 ? pair & 15 : pair >> 4) - 8));
-      }
-    }
-  }
-  return values;
-}
 
 int64_t integer(const GgufFile& file, std::string_view key) {
   return file.integer(key, 1, 1 << 24).value();
@@ -54,10 +17,9 @@ int64_t integer(const GgufFile& file, std::string_view key) {
 
 Float64Llama::Matrix Float64Llama::load(const GgufFile& file, const std::string& name) {
   const StoredTensor& tensor = file.tensors().at(name);
-  Matrix matrix{tensor.shape.size() == 2 ? tensor.shape[0] : 1, tensor.shape.back(),
-                dequantised(tensor)};
-  SHOAL_CHECK(static_cast<int64_t>(matrix.values.size()) == matrix.rows * matrix.columns);
-  return matrix;
+  const int64_t rows = tensor.shape.size() == 2 ? tensor.shape[0] : 1;
+  const int64_t columns = tensor.shape.back();
+  return {rows, columns, weight_values(*tensor.dtype, tensor.bytes, rows * columns)};
 }
 
 Float64Llama::Float64Llama(const GgufFile& file)

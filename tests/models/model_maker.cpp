@@ -11,7 +11,8 @@ namespace {
 
 const std::map<std::string, uint32_t>& gguf_types() {
   static const std::map<std::string, uint32_t> kTypes = {
-      {"F32", 0}, {"F16", 1}, {"Q4_0", 2}, {"Q8_0", 8}, {"Q4_K", 12}, {"I32", 26}, {"BF16", 30}};
+      {"F32", 0},  {"F16", 1},   {"Q4_0", 2},  {"Q4_1", 3},  {"Q5_0", 6}, {"Q5_1", 7},
+      {"Q8_0", 8}, {"Q4_K", 12}, {"Q5_K", 13}, {"Q6_K", 14}, {"I32", 26}, {"BF16", 30}};
   return kTypes;
 }
 

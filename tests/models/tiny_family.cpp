@@ -6,6 +6,7 @@
 #include <numbers>
 
 #include "base/check.h"
+#include "tests/support/weight_values.h"
 
 namespace shoal::compute {
 namespace {
@@ -129,6 +130,7 @@ std::vector<TinyFamily> tiny_families() {
   all.push_back(gpt2_erf);
 
   TinyFamily olmo2 = like_llama("olmo 2", "Olmo2ForCausalLM", "olmo2");
+  olmo2.blocks = 2;
   olmo2.tied = false;
   olmo2.norm_before = false;
   olmo2.norm_after = olmo2.whole_norms = true;
@@ -301,6 +303,91 @@ TinyWeights tiny_weights(const TinyFamily& f, uint64_t seed) {
   return weights;
 }
 
+TinyFamily in_blocks_of_256(TinyFamily f) {
+  const bool grouped = f.kv_heads < f.heads;
+  if (f.embedding_scale != 1) f.embedding_scale = 16;
+  f.inner = f.inner == 4 * f.width ? 1024 : 256;
+  f.width = 256;
+  while (f.heads * f.head_dim % 256 != 0) f.heads *= 2;
+  if (!grouped) f.kv_heads = f.heads;
+  if (f.gguf_integers.count("expert_feed_forward_length") != 0)
+    f.gguf_integers["expert_feed_forward_length"] = f.inner;
+  return f;
+}
+
+namespace {
+
+// Rounded towards zero. REQUIRES: 0 <= value < 2.
+uint16_t half_bits(double value) {
+  int exponent = 0;
+  const double fraction = std::frexp(value, &exponent);  // 1/2 .. 1
+  if (exponent <= -14) return static_cast<uint16_t>(std::ldexp(value, 24));
+  return static_cast<uint16_t>(((exponent + 14) << 10) + static_cast<int>(fraction * 2048) - 1024);
+}
+
+// A block of random integers whose numbers are about -spread .. spread.
+void random_block(DType type, double spread, Random& random, ByteWriter& out) {
+  const auto bytes = [&](int count) {
+    for (int i = 0; i < count; ++i) out.u8(static_cast<uint8_t>(random.next_u64()));
+  };
+  const auto half = [&](double value) { out.u16(half_bits(value * (0.5 + random.uniform() / 2))); };
+  const uint16_t sign = 0x8000;
+  switch (type) {
+    case DType::kQ8_0: half(spread / 127), bytes(32); break;
+    case DType::kQ4_0: half(spread / 8), bytes(16); break;
+    case DType::kQ5_0: half(spread / 16), bytes(20); break;
+    case DType::kQ4_1:
+      half(spread / 7.5), out.u16(half_bits(spread * 0.75) | sign), bytes(16);
+      break;
+    case DType::kQ5_1:
+      half(spread / 15.5), out.u16(half_bits(spread * 0.75) | sign), bytes(20);
+      break;
+    case DType::kQ4_K: half(spread / 7.5 / 63), half(spread / 63), bytes(12 + 128); break;
+    case DType::kQ5_K: half(spread / 15.5 / 63), half(spread / 63), bytes(12 + 32 + 128); break;
+    case DType::kQ6_K: bytes(128 + 64 + 16), half(spread / 32 / 128); break;
+    default: SHOAL_UNREACHABLE();
+  }
+}
+
+}  // namespace
+
+TinyWeights tiny_weights(const TinyFamily& f, uint64_t seed, DType type, TinyRows& rows) {
+  TinyWeights weights = tiny_weights(f, seed);
+  Random random(seed + 1);
+  rows.type.clear();
+  for (const char letter : dtype_name(type))
+    rows.type.push_back(letter >= 'a' && letter <= 'z' ? static_cast<char>(letter - 32) : letter);
+  for (auto& [role, values] : weights) {
+    static const std::string_view kMatrices[] = {"q", "k", "v", "o", "gate", "up", "down"};
+    const std::string kind = role.substr(0, role.find('.'));
+    const bool ends = role == "embedding" || role == "head";
+    const bool biases = role.ends_with("_bias");
+    if (kind.starts_with("post") && f.norm_before) {  // Small, as trained ones are.
+      for (float& value : values) value /= 2;
+    }
+    if (!ends && (biases || std::ranges::find(kMatrices, kind) == std::end(kMatrices))) continue;
+    // Where no norm comes between, its few numbers would lie in the very middle of the steps that
+    // activations are rounded to.
+    if (role == "embedding" && !f.norm_before) continue;
+    const auto columns = static_cast<size_t>(kind == "o"      ? f.heads * f.head_dim
+                                             : kind == "down" ? f.inner
+                                                              : f.width);
+    SHOAL_CHECK(columns % block_elements(type) == 0);
+    const double spread = ends ? 0.4 : 1 / std::sqrt(static_cast<double>(columns));
+    for (size_t at = 0; at < values.size(); at += columns) {
+      ByteWriter writer;
+      for (size_t i = 0; i < columns; i += block_elements(type))
+        random_block(type, spread, random, writer);
+      ByteVector bytes = writer.take();
+      const auto numbers = weight_values(type, bytes, static_cast<int64_t>(columns));
+      std::vector<float> row(numbers.begin(), numbers.end());
+      std::copy(row.begin(), row.end(), values.begin() + static_cast<std::ptrdiff_t>(at));
+      rows.bytes.emplace(std::move(row), std::move(bytes));
+    }
+  }
+  return weights;
+}
+
 // --- files ---
 
 namespace {
@@ -340,12 +427,23 @@ std::vector<float> joined(std::initializer_list<const std::vector<float>*> parts
 }
 
 struct Writer {
+  const TinyRows* rows = nullptr;
   std::vector<TensorToWrite> tensors;
   void put(const std::string& name, Shape shape, const std::vector<float>& values) {
     int64_t count = 1;
     for (const int64_t d : shape) count *= d;
     SHOAL_CHECK(count == static_cast<int64_t>(values.size()));
-    tensors.push_back({name, "F32", std::move(shape), bytes_of(values)});
+    const std::ptrdiff_t columns = shape.back();
+    const auto row = [&](std::ptrdiff_t at) {
+      return rows->bytes.find({values.begin() + at, values.begin() + at + columns});
+    };
+    if (rows == nullptr || shape.size() == 1 || row(0) == rows->bytes.end()) {
+      tensors.push_back({name, "F32", std::move(shape), bytes_of(values)});
+      return;
+    }
+    ByteWriter writer;
+    for (std::ptrdiff_t at = 0; at < count; at += columns) writer.bytes(row(at)->second);
+    tensors.push_back({name, rows->type, std::move(shape), writer.take()});
   }
 };
 
@@ -523,7 +621,7 @@ double magnitude(const TinyRope& rope) {
 
 }  // namespace
 
-GgufMaker gguf_of(const TinyFamily& f, const TinyWeights& weights) {
+GgufMaker gguf_of(const TinyFamily& f, const TinyWeights& weights, const TinyRows* rows) {
   GgufMaker maker;
   const std::string arch = f.gguf + ".";
   const auto number = [&](const std::string& key, int64_t value) {
@@ -549,7 +647,7 @@ GgufMaker gguf_of(const TinyFamily& f, const TinyWeights& weights) {
   for (const auto& [key, value] : f.gguf_numbers) maker.f32(arch + key, static_cast<float>(value));
   if (!f.gguf_scaling.empty()) maker.text(arch + "rope.scaling.type", f.gguf_scaling);
 
-  Writer out;
+  Writer out{.rows = rows};
   const int64_t q = f.heads * f.head_dim, kv = f.kv_heads * f.head_dim;
   const auto norm = [&](const std::string& name, const std::string& role) {
     const auto length = static_cast<int64_t>(weights.at(role).size());
@@ -656,15 +754,42 @@ void add_to(Vector& x, const Vector& y) {
   for (size_t i = 0; i < x.size(); ++i) x[i] += y[i];
 }
 
+// In blocks of 32, to 255 steps of the largest.
+Vector in_steps(Vector x) {
+  for (size_t at = 0; at < x.size(); at += 32) {
+    double largest = 0;
+    for (size_t i = at; i < at + 32; ++i) largest = std::max(largest, std::fabs(x[i]));
+    const double step = largest / 127;
+    for (size_t i = at; i < at + 32 && step > 0; ++i) x[i] = std::nearbyint(x[i] / step) * step;
+  }
+  return x;
+}
+
+Vector in_halves(Vector x) {
+  for (double& value : x) {
+    int exponent = 0;
+    std::frexp(value, &exponent);
+    const double step = std::ldexp(1, std::max(exponent - 11, -24));
+    value = std::nearbyint(value / step) * step;
+  }
+  return x;
+}
+
 class Float64Family {
  public:
-  Float64Family(const TinyFamily& family, const TinyWeights& weights, int64_t context)
-      : f_(family), w_(weights), far_(static_cast<double>(context) > family.rope.original) {
+  Float64Family(const TinyFamily& family, const TinyWeights& weights, int64_t context,
+                Rounding rounding)
+      : f_(family),
+        w_(weights),
+        far_(static_cast<double>(context) > family.rope.original),
+        rounded_(rounding == Rounding::kAsQuantised) {
     keys_.resize(static_cast<size_t>(f_.blocks));
     values_.resize(static_cast<size_t>(f_.blocks));
   }
 
-  Vector step(int32_t token) {
+  // Adds the experts that the token goes to.
+  Vector step(int32_t token, std::vector<int64_t>& experts_used) {
+    experts_used_ = &experts_used;
     Vector x = row("embedding", token);
     for (double& value : x) value *= f_.embedding_scale;
     if (f_.learned_positions) add_to(x, row("positions", position_));
@@ -678,8 +803,7 @@ class Float64Family {
       add_to(x, made);
     }
     ++position_;
-    Vector logits = times(w_.at(f_.tied ? "embedding" : "head"), static_cast<size_t>(f_.vocabulary),
-                          norm(x, "final"));
+    Vector logits = project(norm(x, "final"), f_.tied ? "embedding" : "head", f_.vocabulary, false);
     if (f_.final_cap != 0) {
       for (double& logit : logits) logit = f_.final_cap * std::tanh(logit / f_.final_cap);
     }
@@ -710,7 +834,9 @@ class Float64Family {
 
   Vector project(const Vector& x, const std::string& role, int64_t rows, bool biased,
                  int64_t first = 0) const {
-    Vector y = times(w_.at(role), static_cast<size_t>(rows), x, static_cast<size_t>(first));
+    const bool rounded = rounded_ && !role.starts_with("router");
+    Vector y = times(w_.at(role), static_cast<size_t>(rows), rounded ? in_steps(x) : x,
+                     static_cast<size_t>(first));
     if (biased) {
       for (size_t i = 0; i < y.size(); ++i) y[i] += static_cast<double>(w_.at(role + "_bias")[i]);
     }
@@ -757,8 +883,9 @@ class Float64Family {
       turn(q, rope == 1 ? f_.rope : f_.local_rope);
       turn(k, rope == 1 ? f_.rope : f_.local_rope);
     }
-    keys_[at].push_back(k);
-    values_[at].push_back(project(x, at_block("v", b), f_.kv_heads * f_.head_dim, f_.query_bias));
+    Vector v = project(x, at_block("v", b), f_.kv_heads * f_.head_dim, f_.query_bias);
+    keys_[at].push_back(rounded_ ? in_halves(k) : k);
+    values_[at].push_back(rounded_ ? in_halves(v) : v);
     const int window = f_.windows.empty() ? 0 : f_.windows[at];
     const size_t count = keys_[at].size();
     const size_t from = window == 0 || count <= static_cast<size_t>(window)
@@ -804,7 +931,7 @@ class Float64Family {
     return project(inner, at_block("down", b), f_.width, f_.ffn_bias, expert * f_.width);
   }
 
-  Vector experts(const Vector& x, int64_t b) const {
+  Vector experts(const Vector& x, int64_t b) {
     Vector shares = project(x, at_block("router", b), f_.experts, false);
     double all = 0;
     for (double& share : shares) all += share = std::exp(share);
@@ -814,6 +941,7 @@ class Float64Family {
       return shares[static_cast<size_t>(a)] > shares[static_cast<size_t>(c)];
     });
     order.resize(static_cast<size_t>(f_.experts_used));
+    experts_used_->insert(experts_used_->end(), order.begin(), order.end());
     double used = 0;
     for (const int64_t e : order) used += shares[static_cast<size_t>(e)];
     Vector y(x.size());
@@ -827,21 +955,23 @@ class Float64Family {
 
   const TinyFamily& f_;
   const TinyWeights& w_;
-  const bool far_;
+  const bool far_, rounded_;
+  std::vector<int64_t>* experts_used_ = nullptr;
   int64_t position_ = 0;
   std::vector<std::vector<Vector>> keys_, values_;
 };
 
 }  // namespace
 
-std::vector<std::vector<double>> float64_logits(const TinyFamily& family,
-                                                const TinyWeights& weights,
-                                                const std::vector<int32_t>& tokens,
-                                                int64_t context) {
-  Float64Family model(family, weights, context);
-  std::vector<std::vector<double>> logits;
-  for (const int32_t token : tokens) logits.push_back(model.step(token));
-  return logits;
+Float64Rows float64_rows(const TinyFamily& family, const TinyWeights& weights,
+                         const std::vector<int32_t>& tokens, int64_t context, Rounding rounding) {
+  Float64Family model(family, weights, context, rounding);
+  Float64Rows rows;
+  for (const int32_t token : tokens) {
+    rows.experts.emplace_back();
+    rows.logits.push_back(model.step(token, rows.experts.back()));
+  }
+  return rows;
 }
 
 }  // namespace shoal::compute

@@ -57,14 +57,36 @@ std::vector<TinyFamily> tiny_families();
 using TinyWeights = std::map<std::string, std::vector<float>>;
 TinyWeights tiny_weights(const TinyFamily& family, uint64_t seed);
 
+// The bytes in a file of each row of a matrix that has a type of its own, by the numbers that they
+// stand for: rows are moved when files are made, never changed.
+struct TinyRows {
+  std::string type;  // As GGUF spells it.
+  std::map<std::vector<float>, ByteVector> bytes;
+};
+
+// The same with random blocks of such a type in the matrices; `rows` gets them. REQUIRES: blocks
+// divide rows: see in_blocks_of_256.
+TinyWeights tiny_weights(const TinyFamily& family, uint64_t seed, DType type, TinyRows& rows);
+// The family with rows as long as blocks of 256 elements need.
+TinyFamily in_blocks_of_256(TinyFamily family);
+
 void write_folder(const std::filesystem::path& folder, const TinyFamily& family,
                   const TinyWeights& weights);
-GgufMaker gguf_of(const TinyFamily& family, const TinyWeights& weights);
+GgufMaker gguf_of(const TinyFamily& family, const TinyWeights& weights,
+                  const TinyRows* rows = nullptr);
 
-// Logits after each of the tokens, in a session of `context` positions.
-std::vector<std::vector<double>> float64_logits(const TinyFamily& family,
-                                                const TinyWeights& weights,
-                                                const std::vector<int32_t>& tokens,
-                                                int64_t context);
+// Whether what quantised matrices are multiplied with is rounded as EXACT.md says, and keys and
+// values to halves; or nothing is.
+enum class Rounding : uint8_t { kNone, kAsQuantised };
+
+struct Float64Rows {
+  std::vector<std::vector<double>> logits;    // After each of the tokens.
+  std::vector<std::vector<int64_t>> experts;  // That each of them went to, in all blocks.
+};
+
+// In a session of `context` positions.
+Float64Rows float64_rows(const TinyFamily& family, const TinyWeights& weights,
+                         const std::vector<int32_t>& tokens, int64_t context,
+                         Rounding rounding = Rounding::kNone);
 
 }  // namespace shoal::compute
