@@ -50,13 +50,27 @@ Json device_json(const DeviceInfo& info) {
 
 // What most commands need, with its options.
 struct Common {
-  std::string model;
+  std::string model, quantise;
   std::string device = "cpu";
   int threads = 0;
 
   void add_model(CLI::App& command, bool required) {
     auto* option = command.add_option("--model", model, "A Hugging Face folder or a .gguf file");
     if (required) option->required();
+    command.add_option("--quantize", quantise,
+                       "Round matrices of 16 and 32 bits first: q8_0, q4_0 or q4_k_m");
+  }
+  Result<Model> opened() const {
+    OpenOptions options;
+    if (!quantise.empty()) {
+      SHOAL_TRY_ASSIGN(mode, quant_mode(quantise));
+      options.quantise = mode;
+    }
+    SHOAL_TRY_ASSIGN(result, open_model(model, options));
+    if (!quantise.empty() && result.quantised.empty()) {
+      return Error{ErrorCode::kInvalid, "--quantize: the model has no matrices of 16 or 32 bits"};
+    }
+    return result;
   }
   void add_device(CLI::App& command) {
     command.add_option("--device", device, "cpu, vulkan, vulkan:N, or a device's id")
@@ -110,7 +124,7 @@ class GenerateCommand {
       SHOAL_TRY_ASSIGN(prompt, read_prompt_file(prompt_file_));
       options_.prompt = std::move(prompt);
     }
-    SHOAL_TRY_ASSIGN(model, open_model(common_.model));
+    SHOAL_TRY_ASSIGN(model, common_.opened());
     SHOAL_TRY_ASSIGN(device, common_.open());
     const bool json = line_.json();
     options_.digest = json;  // Nobody else sees it, and it costs time.
@@ -240,7 +254,7 @@ class BenchCommand {
                        {"copy_bytes_per_second", block.copy_bytes_per_second}};
     GenerateReport report;
     if (!common_.model.empty()) {
-      SHOAL_TRY_ASSIGN(model, open_model(common_.model));
+      SHOAL_TRY_ASSIGN(model, common_.opened());
       SHOAL_TRY_ASSIGN(measured, bench_model(model, *device, tokens_, chunk_));
       report = std::move(measured);
       object["model"] = {{"name", model.name},
@@ -290,7 +304,7 @@ class PerplexityCommand {
  private:
   Result<void> run() {
     SHOAL_TRY_ASSIGN(text, read_prompt_file(file_));
-    SHOAL_TRY_ASSIGN(model, open_model(common_.model));
+    SHOAL_TRY_ASSIGN(model, common_.opened());
     SHOAL_TRY_ASSIGN(device, common_.open());
     SHOAL_TRY_ASSIGN(report, perplexity(model, *device, text, window_, windows_max_, chunk_));
     if (line_.json()) {
@@ -323,21 +337,11 @@ class CutCommand {
     common_.add_model(c, true);
     c.add_option("--out", folder_, "The folder that the shards are written to")->required();
     c.add_option("--name", name_, "The model's name; else that of its file");
-    c.add_option("--quantize", quantise_,
-                 "Round matrices of 16 and 32 bits: q8_0, q4_0 or q4_k_m; the error is told");
   }
 
  private:
   Result<void> run() {
-    OpenOptions options;
-    if (!quantise_.empty()) {
-      SHOAL_TRY_ASSIGN(mode, quant_mode(quantise_));
-      options.quantise = mode;
-    }
-    SHOAL_TRY_ASSIGN(model, open_model(common_.model, options));
-    if (!quantise_.empty() && model.quantised.empty()) {
-      return Error{ErrorCode::kInvalid, "--quantize: the model has no matrices of 16 or 32 bits"};
-    }
+    SHOAL_TRY_ASSIGN(model, common_.opened());
     if (!name_.empty()) model.name = name_;
     SHOAL_TRY_ASSIGN(cut, cut_model(model, folder_));
     Json keys = Json::array();
@@ -358,7 +362,6 @@ class CutCommand {
   }
 
   Common common_;
-  std::string quantise_;
   std::string folder_;
   std::string name_;
 };
