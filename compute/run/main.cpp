@@ -68,7 +68,9 @@ struct Common {
     }
     SHOAL_TRY_ASSIGN(result, open_model(model, options));
     if (!quantise.empty() && result.quantised.empty()) {
-      return Error{ErrorCode::kInvalid, "--quantize: the model has no matrices of 16 or 32 bits"};
+      return Error{
+          ErrorCode::kInvalid,
+          "--quantize: the model has no matrix of 16 or 32 bits whose rows are whole blocks"};
     }
     return result;
   }

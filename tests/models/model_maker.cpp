@@ -194,6 +194,30 @@ ByteVector random_tensor(const std::string& type, const Shape& shape, float scal
   return writer.take();
 }
 
+void add_byte_tokenizer(GgufMaker& maker, int64_t vocabulary) {
+  std::vector<std::string> tokens = {"<unk>", "<s>", "</s>"};
+  std::vector<int32_t> types = {2, 3, 3};
+  std::vector<float> scores = {0, 0, 0};
+  for (int i = 0; i < 256; ++i) {
+    static constexpr char kDigits[] = "0123456789ABCDEF";
+    tokens.push_back(std::string("<0x") + kDigits[i >> 4] + kDigits[i & 15] + ">");
+    types.push_back(6);
+    scores.push_back(0);
+  }
+  while (static_cast<int64_t>(tokens.size()) < vocabulary) {
+    tokens.push_back("word" + std::to_string(tokens.size()));
+    types.push_back(1);
+    scores.push_back(-static_cast<float>(tokens.size()));
+  }
+  maker.text("tokenizer.ggml.model", "llama");
+  maker.texts("tokenizer.ggml.tokens", tokens);
+  maker.f32s("tokenizer.ggml.scores", scores);
+  maker.i32s("tokenizer.ggml.token_type", types);
+  maker.u32("tokenizer.ggml.bos_token_id", 1);
+  maker.u32("tokenizer.ggml.eos_token_id", 2);
+  maker.boolean("tokenizer.ggml.add_bos_token", true);
+}
+
 GgufMaker tiny_gguf(const TinyModel& m) {
   static const std::map<std::string, std::string> kNames = {
       {"embedding", "token_embd.weight"},     {"attention_norm", "blk.{}.attn_norm.weight"},
@@ -217,27 +241,7 @@ GgufMaker tiny_gguf(const TinyModel& m) {
   number("llama.attention.value_length", m.head_dim);
   maker.f32("llama.attention.layer_norm_rms_epsilon", 1e-5f);
   if (m.tokenizer && m.vocabulary >= 259) {
-    std::vector<std::string> tokens = {"<unk>", "<s>", "</s>"};
-    std::vector<int32_t> types = {2, 3, 3};
-    std::vector<float> scores = {0, 0, 0};
-    for (int i = 0; i < 256; ++i) {
-      static constexpr char kDigits[] = "0123456789ABCDEF";
-      tokens.push_back(std::string("<0x") + kDigits[i >> 4] + kDigits[i & 15] + ">");
-      types.push_back(6);
-      scores.push_back(0);
-    }
-    while (static_cast<int64_t>(tokens.size()) < m.vocabulary) {
-      tokens.push_back("word" + std::to_string(tokens.size()));
-      types.push_back(1);
-      scores.push_back(-static_cast<float>(tokens.size()));
-    }
-    maker.text("tokenizer.ggml.model", "llama");
-    maker.texts("tokenizer.ggml.tokens", tokens);
-    maker.f32s("tokenizer.ggml.scores", scores);
-    maker.i32s("tokenizer.ggml.token_type", types);
-    maker.u32("tokenizer.ggml.bos_token_id", 1);
-    maker.u32("tokenizer.ggml.eos_token_id", 2);
-    maker.boolean("tokenizer.ggml.add_bos_token", true);
+    add_byte_tokenizer(maker, m.vocabulary);
   }
   for (TensorToWrite& tensor : tiny_tensors(m, kNames)) maker.tensor(std::move(tensor));
   return maker;

@@ -66,6 +66,9 @@ struct TinyModel {
 
 ByteVector random_tensor(const std::string& type, const Shape& shape, float scale, Random& random);
 
+// A tokenizer of bytes and, up to the vocabulary, words. REQUIRES: vocabulary >= 259.
+void add_byte_tokenizer(GgufMaker& maker, int64_t vocabulary);
+
 GgufMaker tiny_gguf(const TinyModel& model);
 
 // A Hugging Face folder without a tokenizer; `config` members are written over the config's.

@@ -137,6 +137,8 @@ class RunTest : public QObject {
         {{"generate", "--model", kDemo, "--prompt", "x", "--cut", "99"}, 2, "cut 99"},
         {{"generate", "--model", kDemo, "--prompt", "x", "--temperature", "-1"}, 2, "temperature"},
         {{"generate", "--prompt", "x"}, 2, "--model"},
+        {{"generate", "--model", kDemo, "--quantize", "q3_k"}, 2, "q3_k"},
+        {{"generate", "--model", kDemo, "--quantize", "q4_0"}, 2, "whole blocks"},
         {{"cut", "--model", kDemo, "--out", "/proc/nowhere"}, 1, "/proc/nowhere"},
         {{"perplexity", "--model", kDemo, "--file", (folder / "none").string()}, 3, "none"},
         {{"fly"}, 2, ""},
