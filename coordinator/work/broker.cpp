@@ -158,6 +158,14 @@ void Broker::Core::device_gone(DeviceId id) {
   if (device == kNoSlot) return;
   devices_[device].ready = false;
   refresh_active(device);
+  for (const Slot slot : devices_[device].live) {
+    Copy& copy = copies_[slot];
+    const Millis until = now_ + rules_.gone_grace;
+    if (copy.until <= until) continue;
+    copy.until = until;
+    changes_.push_back(LeaseExtended{copy.id, until});
+    at(until, TimerKind::kLease, slot, copy.id.value);
+  }
   settle_all();
 }
 
@@ -235,6 +243,7 @@ void Broker::Core::fire(const Timer& timer) {
       for (const Slot device : hosts_[timer.slot].devices) refresh_active(device);
       return;
     case TimerKind::kUnplaced: {
+      unplaced_timed_ = false;
       for (size_t i = unplaced_.size(); i > 0; --i) {
         const Slot unit = unplaced_.front();
         unplaced_.pop_front();

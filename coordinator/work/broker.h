@@ -40,6 +40,9 @@ struct BrokerRules {
   double lease_factor = 3;      // A lease lasts this times the expected time ...
   Millis lease_slack{300'000};  // ... and this.
   Millis lease_max{86'400'000};
+  // A device that went away has this long to come back and renew, whatever its leases say: what it
+  // held is handed out again sooner. Its results stay welcome.
+  Millis gone_grace{600'000};
   int renewals_max = 200;     // Of one lease: nobody keeps a unit for ever.
   int units_ahead_max = 16;   // That one device holds; a loss halves its own limit.
   double speed_weight = 0.2;  // Of the newest measurement of a device, 0 to 1.
@@ -242,7 +245,7 @@ struct LeaseGranted {  // INSERT lease, with result state kNone.
   Purpose purpose = Purpose::kWork;
   Millis at{0}, until{0};
 };
-struct LeaseExtended {  // UPDATE lease. May be lost: the lease only ends sooner.
+struct LeaseExtended {  // UPDATE lease: it ends then, which is sooner if its device went away.
   LeaseId lease;
   Millis until{0};
 };
@@ -379,8 +382,8 @@ class Broker {
 
   // A device can work: it connected, woke up, or its facts changed. Its host must be known.
   void device_ready(const DeviceFacts& facts, Millis now);
-  // It cannot, for whatever reason. Its leases stay until they expire; who leaves in order gives
-  // them back first.
+  // It cannot, for whatever reason. Its leases stay for the grace that is left; who leaves in order
+  // gives them back first.
   void device_gone(DeviceId device, Millis now);
 
   // kInvalid: an id is taken, a task has no cost, the graph has a cycle or names a stranger.

@@ -213,9 +213,10 @@ class Broker::Core {
   std::vector<Slot> active_;    // Devices that may be drawn.
   std::vector<Slot> trusted_;   // Of these, those on trusted hosts.
   std::deque<Slot> unplaced_;   // Units for which no device could be drawn.
-  std::deque<Slot> known_;      // Done units that a trusted host computed.
-  std::vector<Slot> dirty_;     // Units to settle before an event ends.
-  std::vector<Slot> touched_;   // Hosts to tell of.
+  bool unplaced_timed_ = false;
+  std::deque<Slot> known_;     // Done units that a trusted host computed.
+  std::vector<Slot> dirty_;    // Units to settle before an event ends.
+  std::vector<Slot> touched_;  // Hosts to tell of.
   std::vector<Change> changes_;
   std::priority_queue<Timer> timers_;
 };

@@ -10,8 +10,10 @@ namespace shoal {
 namespace {
 
 constexpr int64_t kItemsMax = int64_t{1} << 40;  // Of a task: sums of them fit.
+constexpr int64_t kSlowMax = 4;    // A unit that waited may take so many times the longest time.
 constexpr size_t kQueueLook = 8;   // So many waiting units are looked at for one device.
-constexpr size_t kPlaceAgain = 8;  // So many undrawn copies are drawn again at each request.
+constexpr size_t kPlaceAgain = 2;  // So many undrawn copies are drawn again at each request.
+constexpr Millis kSlowWait{14'400'000};  // Then anybody may have it.
 constexpr double kFarMillis = 1e15;
 
 Millis millis_of(double ms) { return {static_cast<int64_t>(std::min(ms, kFarMillis))}; }
@@ -455,7 +457,8 @@ Slot Broker::Core::queued_unit(Slot task_slot, Slot device_slot, Millis room, No
       const Millis time = expected(unit, device);
       const bool too_long = time > room;
       if (too_long) why = NoWork::kTooLong;
-      if (too_long || (fresh && (failed || time > rules_.unit_max))) {
+      const Millis slow{rules_.unit_max.count * (fresh ? 1 : kSlowMax)};
+      if (too_long || (fresh && failed) || (unit.since + kSlowWait > now_ && time > slow)) {
         ++i;
         continue;
       }

@@ -399,6 +399,7 @@ void Broker::Core::draw(Slot slot) {
   }
   Slot best = kNoSlot;
   int best_score = -1;
+  Millis best_time{0};
   uint64_t equals = 0;
   // Whether nothing better can come.
   const auto look = [&](Slot candidate) {
@@ -406,15 +407,19 @@ void Broker::Core::draw(Slot slot) {
     if (device.drawn.size() >= kDrawnMax || !may_run(unit, device, judge)) return false;
     const int other_block = hosts_[device.host].facts.address_block != block ? 2 : 0;
     const int other_class = !known_class || device.facts.device_class != device_class ? 1 : 0;
-    const int quick = expected(unit, device) <= rules_.unit_max ? 4 : 0;
-    const int score = quick + other_block + other_class;
-    if (score > best_score) equals = 0;
-    // Each of those that are equally good is as likely.
-    if (score >= best_score && chance_.below(++equals) == 0) {
+    const Millis time = expected(unit, device);
+    const bool quick = time <= rules_.unit_max;
+    const int score = quick ? 1 + other_block + other_class : 0;
+    // Of slow ones the least slow; of others each that is equally good is as likely.
+    const bool better = score > best_score || (!quick && score == best_score && time < best_time);
+    if (better) equals = 0;
+    if (better || (quick && score == best_score)) {
+      if (chance_.below(++equals) != 0) return false;
       best = candidate;
       best_score = score;
+      best_time = time;
     }
-    return score == 7;
+    return score == 4;
   };
   if (list.size() <= kDrawScan) {
     for (const Slot candidate : list) look(candidate);
@@ -433,7 +438,8 @@ void Broker::Core::draw(Slot slot) {
   }
   if (unit.unplaced) return;
   unit.unplaced = true;
-  if (unplaced_.empty()) at(now_ + kPlaceAgain, TimerKind::kUnplaced, kNoSlot);
+  if (!unplaced_timed_) at(now_ + kPlaceAgain, TimerKind::kUnplaced, kNoSlot);
+  unplaced_timed_ = true;
   unplaced_.push_back(slot);
 }
 

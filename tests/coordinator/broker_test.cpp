@@ -311,6 +311,25 @@ class BrokerTest : public QObject {
     QCOMPARE(bench.renew(1, grant).answer, RenewAnswer::kUnknown);
   }
 
+  void a_device_that_went_away_has_a_while_to_come_back() {
+    for (const bool returns : {true, false}) {
+      Bench bench(quiet());
+      bench.host(1);
+      bench.job(1, 600);
+      const Grant grant = bench.one(1);
+      bench.broker.device_gone({10}, bench.now);
+      bench.wait(times(kMinute, 10) - Millis{1});
+      QVERIFY(bench.keeper.leases().at(grant.lease).live);
+      if (returns) {
+        bench.device(1);
+        QCOMPARE(bench.renew(1, grant).answer, RenewAnswer::kRenewed);
+      }
+      bench.wait(Millis{1});
+      QCOMPARE(bench.keeper.leases().at(grant.lease).live, returns);
+      QCOMPARE(bench.right(1, grant), SubmitAnswer::kAccepted);
+    }
+  }
+
   void who_returns_a_unit_may_have_it_again() {
     Bench bench(quiet());
     bench.host(1);
