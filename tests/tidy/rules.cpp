@@ -83,6 +83,7 @@ const std::vector<Room>& rooms() {
        {}},
 
       {"coordinator/work/", {"base/", "coordinator/work/"}, {"json"}},
+      {"coordinator/sim/", {"base/", "coordinator/work/", "coordinator/sim/"}, {"json", "cli"}},
       {"coordinator/store/",
        {"base/", "schema/limits.h", "coordinator/store/", "coordinator/work/"},
        {"json"}},
