@@ -133,5 +133,41 @@ int main(int argc, char** argv) {
   generate.add_option("--cut", options.cuts, "Exactly these stage starts, as 1,3,5")
       ->delimiter(',');
   generate.add_flag("--ignore-eos", options.ignore_eos, "Go on after the model's end of text");
+
+  ctl::PlanOptions planning;
+  CLI::App& plan =
+      line.command("plan", "Predict what a fleet of cards would do with a model; asks nobody",
+                   [&] { return ctl::plan(line.json(), planning); });
+  plan.add_option("--model", planning.model, "A well-known model: --models lists them");
+  plan.add_option("--fleet", planning.fleet, "As 50xRTX3080,4xH100-PCIe: --cards lists them");
+  plan.add_option("--link", planning.link,
+                  "Each host's rate and round trip, as 1Gbps or 100Mbps,rtt=20ms");
+  plan.add_option("--job", planning.job, "forward, train, or batch: many texts at once");
+  plan.add_option("--sequence", planning.sequence,
+                  "Tokens of a sequence (forward, train); 0: the model's own, at most 4096")
+      ->check(CLI::Range(0, 1 << 24));
+  plan.add_option("--prompt", planning.prompt, "Tokens of a prompt (batch)")
+      ->check(CLI::Range(1, 1 << 24));
+  plan.add_option("--output", planning.output, "Tokens of a text (batch)")
+      ->check(CLI::Range(1, 1 << 24));
+  plan.add_option("--update-tokens", planning.update_tokens, "Tokens between two updates (train)")
+      ->check(CLI::Range(1, 1 << 30));
+  plan.add_option("--weights", planning.weights, "Kept as fp16, int8 or int4");
+  plan.add_option("--cuts", planning.cuts, "Activations sent as fp16 or int8");
+  plan.add_flag("--sparse-sync", planning.sparse_sync,
+                "Replicas exchange sparse gradients every 30 updates (train)");
+  plan.add_option("--compute-part", planning.compute_part,
+                  "The part of a card's peak that is reached")
+      ->check(CLI::Range(0.001, 1.0));
+  plan.add_option("--memory-part", planning.memory_part, "Likewise, of its memory's bandwidth")
+      ->check(CLI::Range(0.001, 1.0));
+  plan.add_option("--kwh-price", planning.usd_per_kwh, "Dollars for a kilowatt-hour")
+      ->check(CLI::Range(0.0, 100.0));
+  plan.add_option("--years", planning.years, "In which cards are written off, at full use")
+      ->check(CLI::Range(0.1, 100.0));
+  plan.add_flag("--headline", planning.headline,
+                "Show when 50 RTX 3080 are as fast as 4 H100, and what links do to that");
+  plan.add_flag("--cards", planning.cards, "List the cards that are known, with sources");
+  plan.add_flag("--models", planning.models, "List the models that are known, with sources");
   return line.run(argc, argv);
 }

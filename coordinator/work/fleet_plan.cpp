@@ -186,7 +186,10 @@ class PipelineSearch {
     const auto enough = [&](double limit) { return capacity(limit) >= layers; };
     const auto found = std::ranges::partition_point(times, [&](double t) { return !enough(t); });
     if (found == times.end()) return std::nullopt;
-    return built(*found);
+    // Nothing is gained by computing faster than the links send: fewer stages do as well.
+    const double sending =
+        counts_.size() == 1 || !request_.overlap ? 0 : sends_max() * cut_seconds();
+    return built(std::max(*found, sending));
   }
 
  private:
@@ -218,6 +221,10 @@ class PipelineSearch {
       counts_.push_back(left[part]);
     }
   }
+
+  double cut_seconds() const { return 8 * load_.cut_bytes / request_.link.bits_per_second; }
+  // By a stage that is no end; of two stages, both are ends.
+  int sends_max() const { return request_.job == FleetJob::kTrain && (counts_.size() > 2) ? 2 : 1; }
 
   const Card& card(size_t part) const { return *request_.fleet[part].card; }
   double seconds(const Seat& seat, int64_t blocks) const {
@@ -324,7 +331,7 @@ class PipelineSearch {
   FleetPipeline timed(FleetPipeline pipeline) const {
     const size_t count = pipeline.stages.size();
     const bool train = request_.job == FleetJob::kTrain;
-    const double cut = count == 1 ? 0 : 8 * load_.cut_bytes / request_.link.bits_per_second;
+    const double cut = count == 1 ? 0 : cut_seconds();
     double slowest = 0, computing = 0;
     const FleetStage* slow = nullptr;
     for (size_t i = 0; i < count; ++i) {
