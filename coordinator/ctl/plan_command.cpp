@@ -31,9 +31,9 @@ Json fleet_json(const std::vector<FleetPart>& fleet) {
   return json;
 }
 
-Json reasons_json(const std::vector<FleetReason>& reasons) {
+Json reasons_json(const std::vector<PlanReason>& reasons) {
   Json json = Json::array();
-  for (const FleetReason& reason : reasons) {
+  for (const PlanReason& reason : reasons) {
     Json one = {{"code", reason.code}, {"text", reason.text}};
     if (reason.factor != 0) one["factor"] = reason.factor;
     json.push_back(std::move(one));
@@ -97,10 +97,10 @@ Json plan_json(const FleetRequest& request, const FleetPlan& plan) {
           {"pipelines", std::move(pipelines)}};
 }
 
-void print_reasons(const char* title, const std::vector<FleetReason>& reasons) {
+void print_reasons(const char* title, const std::vector<PlanReason>& reasons) {
   if (reasons.empty()) return;
   std::printf("\n%s\n", title);
-  for (const FleetReason& reason : reasons) std::printf("  %s.\n", reason.text.c_str());
+  for (const PlanReason& reason : reasons) std::printf("  %s.\n", reason.text.c_str());
 }
 
 const char* delay_title(FleetJob job) {
@@ -223,7 +223,7 @@ void print_headline(const Headline& headline) {
   };
   add_side(headline.fleet);
   for (const HeadlineSide& rival : headline.rivals) add_side(rival);
-  print_table({"cards", "peak FP16", "fleet / this", "memory", "price", "power"}, rows);
+  print_table({"cards", "peak FP16", "the first / this", "memory", "price", "power"}, rows);
   std::printf(
       "\nIt holds for the sums of peak rates, and so where links are hidden and the model fits.\n"
       "\nCut as in the paper, evenly over the cards, one sequence at a time (batch: a step of %lld "

@@ -781,7 +781,7 @@ void explain_help(const FleetRequest& request, FleetPlan& plan) {
   changed = request;
   for (FleetPart& part : changed.fleet) part.count = std::min(2 * part.count, kCardsMax);
   attempt("more_cards", "Twice as many cards", changed);
-  std::ranges::stable_sort(plan.what_would_help, std::greater(), &FleetReason::factor);
+  std::ranges::stable_sort(plan.what_would_help, std::greater(), &PlanReason::factor);
 }
 
 Result<void> check_request(const FleetRequest& request) {

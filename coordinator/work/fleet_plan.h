@@ -28,6 +28,7 @@
 #include "base/result.h"
 #include "coordinator/work/hardware.h"
 #include "coordinator/work/model_shapes.h"
+#include "coordinator/work/reason.h"
 
 namespace shoal {
 
@@ -80,7 +81,16 @@ struct FleetRequest {
   double years = 3;  // In which the cards' price is written off, at full use.
 };
 
-enum class FleetBound { kCompute, kMemoryRate, kFixed, kLinkRate, kLinkDelay, kFilling, kSync };
+enum class FleetBound {
+  kCompute,
+  kMemoryRate,
+  kFixed,
+  kLinkRate,
+  kLinkDelay,    // Texts wait for their own last token, on the way for most of the time,
+  kCacheMemory,  // or at other stages: more of them would keep all busy, but have no room.
+  kFilling,
+  kSync,
+};
 
 // "compute", "memory bandwidth", ...: for people and JSON.
 std::string_view fleet_bound_name(FleetBound bound);
@@ -106,13 +116,6 @@ struct FleetPipeline {
   FleetBound bound = FleetBound::kCompute;
 };
 
-// One sentence of an explanation, and the figure behind it.
-struct FleetReason {
-  const char* code;  // Stable, for scripts.
-  std::string text;
-  double factor = 0;  // How many times as fast, where the sentence is about speed; else 0.
-};
-
 struct FleetPlan {
   std::vector<FleetPipeline> pipelines;
   std::vector<FleetPart> left_out;
@@ -127,7 +130,7 @@ struct FleetPlan {
   double price_usd = 0, watts = 0;  // Of the cards used, at full board power.
   double joules_per_token = 0;
   double energy_usd_per_million = 0, cards_usd_per_million = 0;  // A million tokens.
-  std::vector<FleetReason> why, why_not_split, what_would_help;
+  std::vector<PlanReason> why, why_not_split, what_would_help;
 };
 
 // The fastest plan found; of plans within a tenth of it, the one with the fewest stages, as what

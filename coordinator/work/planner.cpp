@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "base/check.h"
+#include "coordinator/work/figures.h"
 
 namespace shoal {
 namespace {
@@ -21,32 +22,78 @@ constexpr size_t kSubsetDevicesMax = 8;  // Up to here every subset of devices i
 // than the time of computing.
 constexpr double kEvennessWeight = 0.05;
 constexpr double kEvennessWeightAsked = 4.0;
+constexpr double kTiePart = 1e-4;
 constexpr int kLeavingRoundsMax = 4;   // Then only devices that stay are planned with.
 constexpr double kSecondsMin = 1e-12;  // So that nothing is divided by no time at all.
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
 double rate_or(double measured, double cautious) { return measured > 0 ? measured : cautious; }
 
-double compute_seconds(std::span<const FragmentCost> fragments, const PlanDevice& device,
-                       int64_t rows) {
-  double weights = 0, flops = 0;
-  for (const FragmentCost& fragment : fragments) {
+// What a range of fragments asks for.
+struct RangeSum {
+  double weights = 0, flops_per_row = 0;
+  Bytes kept, workspace;
+
+  void add(const FragmentCost& fragment, int64_t context, int64_t rows_max) {
     weights += static_cast<double>(fragment.weights.count);
-    flops += static_cast<double>(fragment.flops_per_row.count) * static_cast<double>(rows);
+    flops_per_row += static_cast<double>(fragment.flops_per_row.count);
+    kept += fragment.weights + Bytes{fragment.state_per_position.count * context};
+    workspace = std::max(workspace, Bytes{fragment.workspace_per_row.count * rows_max});
   }
-  const double compute =
-      std::max(weights / rate_or(device.weight_bytes_per_second, kUnmeasuredBytesPerSecond),
-               flops / rate_or(device.flops_per_second, kUnmeasuredFlopsPerSecond));
+  Bytes memory() const { return kept + workspace; }
+};
+
+RangeSum sum_of(std::span<const FragmentCost> fragments, int64_t context = 0,
+                int64_t rows_max = 0) {
+  RangeSum sum;
+  for (const FragmentCost& fragment : fragments) sum.add(fragment, context, rows_max);
+  return sum;
+}
+
+double compute_seconds(const RangeSum& range, const PlanDevice& device, int64_t rows) {
+  const double weights =
+      range.weights / rate_or(device.weight_bytes_per_second, kUnmeasuredBytesPerSecond);
+  const double flops = range.flops_per_row * static_cast<double>(rows) /
+                       rate_or(device.flops_per_second, kUnmeasuredFlopsPerSecond);
+  const double compute = std::max(weights, flops) + std::max(device.fixed_seconds, 0.0);
   return std::max(compute, kSecondsMin) * (1 + std::max(device.sessions, 0));
 }
 
-// What a search makes small. Evenness is that of the computing alone: the way to a host takes its
-// time whatever the host does.
-double stage_cost(const PlanRequest& request, std::span<const FragmentCost> fragments,
+double compute_seconds(std::span<const FragmentCost> fragments, const PlanDevice& device,
+                       int64_t rows) {
+  return compute_seconds(sum_of(fragments), device, rows);
+}
+
+// Rows come in unless the stage is the first, and go out unless it is the last; tokens weigh
+// nothing.
+double transfer_seconds(const PlanRequest& request, const PlanDevice& device, size_t first,
+                        size_t last, int64_t rows) {
+  if (device.link_bytes_per_second <= 0) return 0;
+  const int ways = (first > 0 ? 1 : 0) + (last + 1 < request.fragments.size() ? 1 : 0);
+  return static_cast<double>(rows * request.width * request.value_bytes) * ways /
+         device.link_bytes_per_second;
+}
+
+// What a search makes small. For latency, evenness is that of the computing alone: the way to a
+// host takes its time whatever the host does. For throughput the way is hidden, except its rate.
+double stage_cost(const PlanRequest& request, const RangeSum& range, size_t first, size_t last,
                   const PlanDevice& device, double reference) {
+  if (request.objective == PlanObjective::kThroughput) {
+    return std::max(compute_seconds(range, device, request.streams),
+                    transfer_seconds(request, device, first, last, request.streams));
+  }
   const double weight = request.stages_min > 1 ? kEvennessWeightAsked : kEvennessWeight;
-  const double compute = compute_seconds(fragments, device, 1);
-  return stage_seconds(fragments, device, 1) + weight * (reference + compute * compute / reference);
+  const double compute = compute_seconds(range, device, 1);
+  return std::max(device.hop_seconds, 0.0) + compute +
+         transfer_seconds(request, device, first, last, 1) +
+         weight * (reference + compute * compute / reference);
+}
+
+// One stage after the other takes their sum; many texts wait for the slowest. The small part of
+// the other makes a search prefer, of equals, less work.
+double combined(PlanObjective objective, double before, double stage) {
+  if (objective == PlanObjective::kLatency) return before + stage;
+  return std::max(before, stage) + kTiePart * std::min(before, stage);
 }
 
 // A device that may take a stage; several stand for one device when it may hold both ends.
@@ -59,24 +106,28 @@ struct Candidate {
 class Costs {
  public:
   Costs(const PlanRequest& request, std::span<const PlanDevice> devices,
-        const std::vector<Candidate>& candidates)
-      : count_(request.fragments.size()), table_(candidates.size() * count_ * count_, kNever) {
+        const std::vector<Candidate>& candidates, double floor)
+      : objective_(request.objective),
+        count_(request.fragments.size()),
+        table_(candidates.size() * count_ * count_, kNever) {
     double reference = kNever;  // The whole model on the fastest device.
+    const RangeSum whole = sum_of(request.fragments);
     for (const Candidate& candidate : candidates) {
-      reference =
-          std::min(reference, compute_seconds(request.fragments, devices[candidate.device], 1));
+      reference = std::min(reference, compute_seconds(whole, devices[candidate.device], 1));
     }
     for (size_t c = 0; c < candidates.size(); ++c) {
       const PlanDevice& device = devices[candidates[c].device];
       for (size_t first = 0; first < count_; ++first) {
         if (!starts_stage(request, first)) continue;
         if (request.anchored && first == 0 && !device.trusted) continue;
+        RangeSum range;
         for (size_t last = first; last < count_; ++last) {
-          const auto range = request.fragments.subspan(first, last - first + 1);
-          if (stage_memory(range, request.context, request.rows_max) > candidates[c].memory) break;
+          range.add(request.fragments[last], request.context, request.rows_max);
+          if (range.memory() > candidates[c].memory) break;
           if (request.anchored && last + 1 == count_ && !device.trusted) break;
           if (!ends_stage(request, first, last)) continue;
-          at(c, first, last) = stage_cost(request, range, device, reference);
+          at(c, first, last) =
+              std::max(floor, stage_cost(request, range, first, last, device, reference));
         }
       }
     }
@@ -86,6 +137,7 @@ class Costs {
     return table_[(candidate * count_ + first) * count_ + last];
   }
   size_t fragments() const { return count_; }
+  double with(double before, double stage) const { return combined(objective_, before, stage); }
 
  private:
   static bool starts_stage(const PlanRequest& request, size_t first) {
@@ -103,6 +155,7 @@ class Costs {
     return table_[(candidate * count_ + first) * count_ + last];
   }
 
+  PlanObjective objective_;
   size_t count_;
   std::vector<double> table_;
 };
@@ -148,7 +201,7 @@ Found search_subsets(const Costs& costs, size_t candidates, int64_t stages_min) 
       for (size_t c = 0; c < candidates; ++c) {
         if ((set >> c & 1) != 0) continue;
         for (size_t last = done; last < fragments; ++last) {
-          const double cost = from.cost + costs.of(c, done, last);
+          const double cost = costs.with(from.cost, costs.of(c, done, last));
           Best& to = best[(set | size_t{1} << c) * width + last + 1];
           if (cost >= to.cost) continue;
           nodes.push_back({from.node, static_cast<uint32_t>(c), static_cast<uint32_t>(done),
@@ -189,10 +242,11 @@ Found search_order(const Costs& costs, std::span<const size_t> order, int64_t st
           const Best from = best[level * width + first];
           if (from.cost == kNever) continue;
           Best& to = best[std::min(level + 1, levels) * width + end];
-          if (from.cost + stage >= to.cost) continue;
+          const double cost = costs.with(from.cost, stage);
+          if (cost >= to.cost) continue;
           nodes.push_back({from.node, static_cast<uint32_t>(c), static_cast<uint32_t>(first),
                            static_cast<uint32_t>(end - 1)});
-          to = {from.cost + stage, static_cast<int32_t>(nodes.size() - 1)};
+          to = {cost, static_cast<int32_t>(nodes.size() - 1)};
         }
       }
     }
@@ -231,12 +285,52 @@ Found search_orders(const PlanRequest& request, std::span<const PlanDevice> devi
   return found;
 }
 
-Found search(const PlanRequest& request, std::span<const PlanDevice> devices,
-             const std::vector<Candidate>& candidates, int64_t stages_min) {
-  const Costs costs(request, devices, candidates);
+// The slowest stage's time, without what ties are broken by.
+double plan_cost_of(const PlanRequest& request, std::span<const PlanDevice> devices,
+                    const std::vector<Candidate>& candidates, const Found& found) {
+  std::vector<PlanStage> stages = found.stages;
+  for (PlanStage& stage : stages) stage.device = candidates[stage.device].device;
+  return plan_cost(request, devices, stages);
+}
+
+Found search_over(const PlanRequest& request, std::span<const PlanDevice> devices,
+                  const std::vector<Candidate>& candidates, int64_t stages_min, double floor) {
+  const Costs costs(request, devices, candidates, floor);
   if (candidates.size() <= kSubsetDevicesMax)
     return search_subsets(costs, candidates.size(), stages_min);
   return search_orders(request, devices, candidates, costs, stages_min);
+}
+
+Found search(const PlanRequest& request, std::span<const PlanDevice> devices,
+             const std::vector<Candidate>& candidates, int64_t stages_min) {
+  Found found = search_over(request, devices, candidates, stages_min, 0);
+  if (request.objective == PlanObjective::kLatency || found.cost == kNever) return found;
+  // Below a floor all stages cost the same, and so fewer of them cost less.
+  Found few = search_over(request, devices, candidates, stages_min,
+                          plan_cost_of(request, devices, candidates, found) * kStageGainMin);
+  return few.stages.size() < found.stages.size() && few.cost != kNever ? few : found;
+}
+
+std::span<const FragmentCost> range_of(const PlanRequest& request, const PlanStage& stage) {
+  return request.fragments.subspan(
+      static_cast<size_t>(stage.first_fragment),
+      static_cast<size_t>(stage.last_fragment - stage.first_fragment + 1));
+}
+
+// How long one step of so many rows takes on a stage, with the way there and back.
+double step_seconds(const PlanRequest& request, std::span<const PlanDevice> devices,
+                    const PlanStage& stage, int64_t rows) {
+  const PlanDevice& device = devices[stage.device];
+  return stage_seconds(range_of(request, stage), device, rows) +
+         transfer_seconds(request, device, static_cast<size_t>(stage.first_fragment),
+                          static_cast<size_t>(stage.last_fragment), rows);
+}
+
+double pass_seconds(const PlanRequest& request, std::span<const PlanDevice> devices,
+                    std::span<const PlanStage> stages, int64_t rows) {
+  double seconds = 0;
+  for (const PlanStage& stage : stages) seconds += step_seconds(request, devices, stage, rows);
+  return seconds;
 }
 
 std::string mebibytes(Bytes bytes) {
@@ -351,12 +445,7 @@ Error why_not(const PlanRequest& request, std::span<const PlanDevice> devices,
 }  // namespace
 
 Bytes stage_memory(std::span<const FragmentCost> fragments, int64_t context, int64_t rows_max) {
-  Bytes weights_and_state, workspace;
-  for (const FragmentCost& fragment : fragments) {
-    weights_and_state += fragment.weights + Bytes{fragment.state_per_position.count * context};
-    workspace = std::max(workspace, Bytes{fragment.workspace_per_row.count * rows_max});
-  }
-  return weights_and_state + workspace;
+  return sum_of(fragments, context, rows_max).memory();
 }
 
 double stage_seconds(std::span<const FragmentCost> fragments, const PlanDevice& device,
@@ -367,34 +456,26 @@ double stage_seconds(std::span<const FragmentCost> fragments, const PlanDevice& 
 double plan_cost(const PlanRequest& request, std::span<const PlanDevice> devices,
                  std::span<const PlanStage> stages) {
   double reference = kNever;
+  const RangeSum whole = sum_of(request.fragments);
   for (const PlanDevice& device : devices) {
     if (request.exact && !device.exact) continue;
-    reference = std::min(reference, compute_seconds(request.fragments, device, 1));
+    reference = std::min(reference, compute_seconds(whole, device, 1));
   }
   double cost = 0;
   for (const PlanStage& stage : stages) {
-    const auto range = request.fragments.subspan(
-        static_cast<size_t>(stage.first_fragment),
-        static_cast<size_t>(stage.last_fragment - stage.first_fragment + 1));
-    cost += stage_cost(request, range, devices[stage.device], reference);
+    const double one = stage_cost(
+        request, sum_of(range_of(request, stage)), static_cast<size_t>(stage.first_fragment),
+        static_cast<size_t>(stage.last_fragment), devices[stage.device], reference);
+    cost = request.objective == PlanObjective::kThroughput ? std::max(cost, one) : cost + one;
   }
   return cost;
 }
 
 double session_seconds(const PlanRequest& request, std::span<const PlanDevice> devices,
                        std::span<const PlanStage> stages) {
-  const auto pass = [&](int64_t rows) {
-    double seconds = 0;
-    for (const PlanStage& stage : stages) {
-      const auto range = request.fragments.subspan(
-          static_cast<size_t>(stage.first_fragment),
-          static_cast<size_t>(stage.last_fragment - stage.first_fragment + 1));
-      seconds += stage_seconds(range, devices[stage.device], rows);
-    }
-    return seconds;
-  };
   const int64_t whole = request.prompt_rows / request.rows_max;
   const int64_t rest = request.prompt_rows % request.rows_max;
+  const auto pass = [&](int64_t rows) { return pass_seconds(request, devices, stages, rows); };
   double seconds = static_cast<double>(request.tokens) * pass(1);
   if (whole > 0) seconds += static_cast<double>(whole) * pass(request.rows_max);
   if (rest > 0) seconds += pass(rest);
@@ -417,7 +498,9 @@ Result<Plan> plan_over(const PlanRequest& request, std::span<const PlanDevice> d
     for (const Candidate& candidate : candidates) {
       const PlanDevice& device = devices[candidate.device];
       if (candidate.memory < whole || (request.anchored && !device.trusted)) continue;
-      const double seconds = stage_seconds(request.fragments, device, 1);
+      const double seconds = request.objective == PlanObjective::kThroughput
+                                 ? compute_seconds(request.fragments, device, request.streams)
+                                 : stage_seconds(request.fragments, device, 1);
       if (seconds >= least) continue;
       least = seconds;
       plan.stages = {{candidate.device, 0, last_fragment}};
@@ -440,12 +523,11 @@ Result<Plan> plan_over(const PlanRequest& request, std::span<const PlanDevice> d
     for (PlanStage& stage : found.stages) stage.device = candidates[stage.device].device;
     plan.stages = std::move(found.stages);
   }
-  for (const PlanStage& stage : plan.stages) {
-    const auto range = request.fragments.subspan(
-        static_cast<size_t>(stage.first_fragment),
-        static_cast<size_t>(stage.last_fragment - stage.first_fragment + 1));
-    plan.seconds_per_token += stage_seconds(range, devices[stage.device], 1);
-  }
+  plan.seconds_per_token = pass_seconds(request, devices, plan.stages, 1);
+  PlanRequest many = request;
+  many.objective = PlanObjective::kThroughput;
+  plan.tokens_per_second =
+      static_cast<double>(request.streams) / plan_cost(many, devices, plan.stages);
   plan.seconds = session_seconds(request, devices, plan.stages);
   return plan;
 }
@@ -480,6 +562,177 @@ Result<Plan> plan_session(const PlanRequest& request, std::span<const PlanDevice
     plan = plan_over(request, devices, candidates, left_out);
   }
   return plan;
+}
+
+bool move_pays(const PlanMove& move) {
+  if (!(move.seconds_per_token_then > 0)) return false;
+  const double won = move.seconds_per_token_now - move.seconds_per_token_then;
+  return move.seconds_per_token_now >= kMoveGainMin * move.seconds_per_token_then &&
+         won * static_cast<double>(move.tokens_left) > move.move_seconds;
+}
+
+namespace {
+
+constexpr double kHelpMin = 1.1;  // What is said to help gives at least so much.
+
+// How fast a plan is by its objective: tokens a second of one text, or of all.
+double rate_of(const PlanRequest& request, const Plan& plan) {
+  return request.objective == PlanObjective::kThroughput ? plan.tokens_per_second
+                                                         : 1 / plan.seconds_per_token;
+}
+
+bool may_plan_with(const PlanRequest& request, const PlanDevice& device) {
+  return (device.exact || !request.exact) && !device.denied;
+}
+
+class Explainer {
+ public:
+  Explainer(const PlanRequest& request, std::span<const PlanDevice> devices, const Plan& plan,
+            std::span<const std::string> names)
+      : request_(request), devices_(devices), plan_(plan), names_(names) {
+    for (const PlanDevice& device : devices) {
+      if (!may_plan_with(request, device)) continue;
+      ready_ += 1;
+      largest_ = std::max(largest_, device.memory_free);
+    }
+    needed_ = stage_memory(request.fragments, request.context, request.rows_max);
+  }
+
+  PlanExplanation run() {
+    why();
+    why_not_split();
+    what_would_help();
+    return std::move(out_);
+  }
+
+ private:
+  std::string name(size_t device) const {
+    return device < names_.size() ? names_[device] : "device " + std::to_string(device);
+  }
+
+  void why() {
+    const std::string needs = "The model needs " + mebibytes(needed_) + " for this session";
+    const size_t stages = plan_.stages.size();
+    if (stages == 1) {
+      out_.why.push_back({"fits_one", needs + " and fits " + name(plan_.stages[0].device) +
+                                          ", the fastest that holds all of it"});
+    } else if (!request_.cuts.empty()) {
+      out_.why.push_back({"cuts_asked", "It is cut where it was asked to be"});
+    } else if (needed_ > largest_) {
+      out_.why.push_back({"split", needs + ", more than the " + mebibytes(largest_) +
+                                       " that a ready device has free: " + std::to_string(stages) +
+                                       " stages share it"});
+    } else if (request_.stages_min > 1) {
+      out_.why.push_back(
+          {"stages_asked", std::to_string(request_.stages_min) + " or more stages were asked for"});
+    } else {
+      out_.why.push_back(
+          {"ends_anchored", needs + ", and no trusted device has room for all of it: its ends stay "
+                                    "on trusted hosts"});
+    }
+    const PlanStage* slow = nullptr;
+    double slowest = 0, computing = 0;
+    for (const PlanStage& stage : plan_.stages) {
+      const double seconds = step_seconds(request_, devices_, stage, 1);
+      computing += compute_seconds(range_of(request_, stage), devices_[stage.device], 1);
+      if (slow == nullptr || seconds > slowest) {
+        slowest = seconds;
+        slow = &stage;
+      }
+    }
+    if (stages > 1) {
+      out_.why.push_back(
+          {"slowest_stage", "The slowest stage, fragments " + std::to_string(slow->first_fragment) +
+                                "-" + std::to_string(slow->last_fragment) + " on " +
+                                name(slow->device) + ", takes " + seconds_text(slowest) + " of " +
+                                seconds_text(plan_.seconds_per_token) + " a token"});
+    }
+    const double way = 1 - computing / plan_.seconds_per_token;
+    out_.why.push_back({way > 0.5 ? "bound_by_links" : "bound_by_devices",
+                        "Of a token's time " + percent_text(std::max(way, 0.0)) +
+                            " is spent on the way to hosts and back"});
+    const auto unused = ready_ - static_cast<int64_t>(used());
+    if (stages > 1 && unused > 0) {
+      out_.why.push_back({"left_out", count_text(unused, "ready device is", "ready devices are") +
+                                          " left out: the plan is not faster with more"});
+    }
+  }
+
+  size_t used() const {
+    std::vector<size_t> all;
+    for (const PlanStage& stage : plan_.stages) all.push_back(stage.device);
+    std::ranges::sort(all);
+    return static_cast<size_t>(std::ranges::unique(all).begin() - all.begin());
+  }
+
+  void why_not_split() {
+    if (plan_.stages.size() > 1) return;
+    PlanRequest split = request_;
+    split.stages_min = 2;
+    split.cuts.clear();
+    const Result<Plan> other = plan_session(split, devices_);
+    if (!other.ok()) {
+      out_.why_not_split.push_back({"cannot", "A split is not possible: " + other.error().message});
+      return;
+    }
+    const double factor = rate_of(request_, other.value()) / rate_of(request_, plan_);
+    out_.why_not_split.push_back(
+        {"split_slower",
+         factor < 1 ? "Split over " + std::to_string(other.value().stages.size()) +
+                          " devices it would reach " + percent_text(factor) + " of this rate"
+                    : "Split over " + std::to_string(other.value().stages.size()) +
+                          " devices it would be " + figure_text(factor) +
+                          " times as fast, but every further host is one that can leave, and the "
+                          "devices do more as separate sessions",
+         factor});
+  }
+
+  template <class Change>
+  void attempt(const char* code, std::string text, const Change& change) {
+    std::vector<PlanDevice> changed(devices_.begin(), devices_.end());
+    for (PlanDevice& device : changed) change(device);
+    const Result<Plan> other = plan_session(request_, changed);
+    if (!other.ok()) return;
+    const double factor = rate_of(request_, other.value()) / rate_of(request_, plan_);
+    if (factor < kHelpMin) return;
+    out_.what_would_help.push_back(
+        {code, std::move(text) + ": " + figure_text(factor) + " times as fast", factor});
+  }
+
+  void what_would_help() {
+    attempt("link_delay", "Round trips of a tenth", [](PlanDevice& d) { d.hop_seconds /= 10; });
+    attempt("link_rate", "Links of ten times the rate",
+            [](PlanDevice& d) { d.link_bytes_per_second *= 10; });
+    attempt("memory", "Twice as much free memory on every device",
+            [](PlanDevice& d) { d.memory_free.count *= 2; });
+    attempt("idle", "Devices without other sessions", [](PlanDevice& d) { d.sessions = 0; });
+    attempt("bandwidth", "Memory of twice the bandwidth", [](PlanDevice& d) {
+      d.weight_bytes_per_second = 2 * rate_or(d.weight_bytes_per_second, kUnmeasuredBytesPerSecond);
+    });
+    attempt("compute", "Devices that compute twice as fast", [](PlanDevice& d) {
+      d.flops_per_second = 2 * rate_or(d.flops_per_second, kUnmeasuredFlopsPerSecond);
+    });
+    attempt("exact", "Every device passing the exactness self-test",
+            [](PlanDevice& d) { d.exact = true; });
+    attempt("owners", "Owners who allow this class of work",
+            [](PlanDevice& d) { d.denied = false; });
+    std::ranges::stable_sort(out_.what_would_help, std::greater(), &PlanReason::factor);
+  }
+
+  const PlanRequest& request_;
+  std::span<const PlanDevice> devices_;
+  const Plan& plan_;
+  std::span<const std::string> names_;
+  int64_t ready_ = 0;
+  Bytes largest_, needed_;
+  PlanExplanation out_;
+};
+
+}  // namespace
+
+PlanExplanation explain_plan(const PlanRequest& request, std::span<const PlanDevice> devices,
+                             const Plan& plan, std::span<const std::string> names) {
+  return Explainer(request, devices, plan, names).run();
 }
 
 }  // namespace shoal

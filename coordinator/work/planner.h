@@ -11,6 +11,7 @@
 #include "base/result.h"
 #include "base/units.h"
 #include "coordinator/work/manifest.h"
+#include "coordinator/work/reason.h"
 
 namespace shoal {
 
@@ -22,16 +23,26 @@ struct PlanDevice {
   Bytes memory_free;
   double weight_bytes_per_second = 0;  // 0: not measured; a cautious figure is used.
   double flops_per_second = 0;
-  double hop_seconds = 0;  // From the coordinator to its host and back.
-  int sessions = 0;        // That it works on already: they share it.
-  bool denied = false;     // Its owner does not allow this class of work.
+  double fixed_seconds = 0;  // What every step costs besides, however little it computes.
+  double hop_seconds = 0;    // From the coordinator to its host and back.
+  // Of the way to its host, in the slower direction; 0: not measured, and not counted.
+  double link_bytes_per_second = 0;
+  int sessions = 0;     // That it works on already: they share it.
+  bool denied = false;  // Its owner does not allow this class of work.
   // Until its owner wants it back.
   double seconds_available = std::numeric_limits<double>::infinity();
 };
 
+// What a plan makes small: the time of one text's next token, or the time of the slowest stage,
+// which is what many texts at once wait for.
+enum class PlanObjective { kLatency, kThroughput };
+
 struct PlanRequest {
   std::span<const FragmentCost> fragments;
-  int64_t width = 0;
+  int64_t width = 0;        // Of a hidden row: its values travel between stages,
+  int64_t value_bytes = 4;  // each so long.
+  PlanObjective objective = PlanObjective::kLatency;
+  int64_t streams = 1;                  // Texts that step together, for throughput.
   int64_t context = 0;                  // Positions of the session's one sequence.
   int64_t rows_max = 1;                 // Of a step.
   int64_t prompt_rows = 0, tokens = 0;  // To run and to draw: they tell how long it takes.
@@ -48,24 +59,33 @@ struct PlanStage {
 
 struct Plan {
   std::vector<PlanStage> stages;
-  double seconds_per_token = 0;  // Predicted.
+  double seconds_per_token = 0;  // Of one text, predicted.
+  double tokens_per_second = 0;  // Of all texts, when enough are on their way to keep all busy.
   double seconds = 0;            // Of the whole session, likewise, with a reserve.
 };
 
 // Nothing runs exactly as predicted: what must end in time gets so much more of it.
 constexpr double kTimeReserve = 1.25;
 
-// What a stage needs on its device, and how long it takes.
+// More stages only when the slowest one becomes so much quicker.
+constexpr double kStageGainMin = 1.1;
+// Nothing is moved for less: what goes on now is then below three quarters of what could be.
+constexpr double kMoveGainMin = 4.0 / 3;
+
+// What a stage needs on its device, and how long a step takes there and back:
+// max(operations / rate, weights / bandwidth) + fixed, for each session on the device, and the hop.
 Bytes stage_memory(std::span<const FragmentCost> fragments, int64_t context, int64_t rows_max);
 double stage_seconds(std::span<const FragmentCost> fragments, const PlanDevice& device,
                      int64_t rows);
 
-// One device if the model fits one, the fastest such. Else the split with the shortest time for one
-// token; among those with nearly the same, the evenest; when several stages were asked for,
-// evenness counts for more than time. No device has two stages, except that in an anchored session
-// a single trusted device may hold both ends. A device is left out when its owner denies the class
-// of work, or wants it back before the session is predicted to end. kInvalid when the request makes
-// no sense, kUnavailable with one sentence for a person when the devices cannot do it.
+// One device if the model fits one, the fastest such. Else, for latency, the split with the
+// shortest time for one token; among those with nearly the same, the evenest; when several stages
+// were asked for, evenness counts for more than time. For throughput, the split with the quickest
+// slowest stage, and of those within a tenth of it one with few stages. No device has two stages,
+// except that in an anchored session a single trusted device may hold both ends. A device is left
+// out when its owner denies the class of work, or wants it back before the session is predicted to
+// end. kInvalid when the request makes no sense, kUnavailable with one sentence for a person when
+// the devices cannot do it.
 Result<Plan> plan_session(const PlanRequest& request, std::span<const PlanDevice> devices);
 
 // How long a session takes over these stages, with a reserve.
@@ -75,5 +95,22 @@ double session_seconds(const PlanRequest& request, std::span<const PlanDevice> d
 // How long a plan takes for one token: what plan_session makes small. For tests and for people.
 double plan_cost(const PlanRequest& request, std::span<const PlanDevice> devices,
                  std::span<const PlanStage> stages);
+
+// What becomes of a session if its plan is changed under way.
+struct PlanMove {
+  double seconds_per_token_now = 0, seconds_per_token_then = 0;
+  double move_seconds = 0;  // Fetching, opening and replaying, while nothing is drawn.
+  int64_t tokens_left = 0;
+};
+// Whether to move: the rate rises by at least a third, and the rest of the session wins more time
+// than moving takes. The first keeps plans from swinging with every measurement.
+bool move_pays(const PlanMove& move);
+
+// Why a plan is as it is, as data: for people and scripts. `names` are the devices', or empty.
+struct PlanExplanation {
+  std::vector<PlanReason> why, why_not_split, what_would_help;
+};
+PlanExplanation explain_plan(const PlanRequest& request, std::span<const PlanDevice> devices,
+                             const Plan& plan, std::span<const std::string> names = {});
 
 }  // namespace shoal

@@ -33,9 +33,9 @@ FleetRequest asked(const char* model, const char* fleet, const char* link, Fleet
   return request;
 }
 
-bool names(const std::vector<FleetReason>& reasons, const char* code) {
+bool names(const std::vector<PlanReason>& reasons, const char* code) {
   return std::ranges::any_of(
-      reasons, [&](const FleetReason& reason) { return std::string(reason.code) == code; });
+      reasons, [&](const PlanReason& reason) { return std::string(reason.code) == code; });
 }
 
 bool says(const Error& error, const char* part) {

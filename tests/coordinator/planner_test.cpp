@@ -94,10 +94,15 @@ class PlannerTest : public QObject {
 
  private Q_SLOTS:
   void finds_what_brute_force_finds();
+  void is_within_a_tenth_of_brute_force_for_latency_and_throughput();
   void many_devices_are_planned_in_time_and_within_the_rules();
   void does_not_split_what_fits_one();
   void leaves_weak_devices_out();
   void splits_evenly_when_nothing_else_matters();
+  void fixed_costs_and_links_count();
+  void throughput_takes_no_more_stages_than_it_gains_by();
+  void a_move_must_pay();
+  void a_plan_says_why();
   void counts_caches_and_workspace();
   void says_what_is_in_the_way();
   void one_trusted_device_may_hold_both_ends();
@@ -158,6 +163,58 @@ void PlannerTest::finds_what_brute_force_finds() {
     ++plans;
   }
   QVERIFY(plans > 100 && refusals > 50);
+}
+
+// A thousand cases of up to eight devices with fixed costs, rates, links and rows of several texts.
+void PlannerTest::is_within_a_tenth_of_brute_force_for_latency_and_throughput() {
+  int plans = 0, refusals = 0;
+  double worst = 1;
+  for (uint64_t seed = 1; seed <= 1000; ++seed) {
+    Random random(seed);
+    const QByteArray replay = "replay with seed " + QByteArray::number(qulonglong(seed));
+    std::vector<FragmentCost> fragments;
+    for (uint64_t i = 0; i < 2 + random.below(5); ++i) {
+      fragments.push_back(fragment(static_cast<int64_t>(10 + random.below(90)),
+                                   static_cast<int64_t>(random.below(3)),
+                                   static_cast<int64_t>(random.below(5))));
+      fragments.back().flops_per_row = Flops{static_cast<int64_t>(random.below(200))};
+    }
+    std::vector<PlanDevice> devices;
+    // Few cases of many devices: brute force tries every order of them.
+    const uint64_t devices_max = seed % 20 == 0 ? 8 : 5;
+    for (uint64_t i = 0; i < 1 + random.below(devices_max); ++i) {
+      PlanDevice next =
+          device(static_cast<int64_t>(20 + random.below(220)), 1e6 * (1 + random.uniform() * 9));
+      next.flops_per_second = 1e6 * (1 + random.uniform() * 9);
+      next.fixed_seconds = random.uniform() * 2e-5;
+      next.hop_seconds = random.uniform() * 2e-5;
+      next.link_bytes_per_second = random.below(4) == 0 ? 0 : 1e6 * (1 + random.uniform() * 9);
+      devices.push_back(next);
+    }
+    PlanRequest request;
+    request.fragments = fragments;
+    request.width = static_cast<int64_t>(1 + random.below(20));
+    request.rows_max = 2;
+    request.stages_min = 2;
+    request.objective = seed % 2 == 0 ? PlanObjective::kLatency : PlanObjective::kThroughput;
+    request.streams = static_cast<int64_t>(1 + random.below(8));
+    const double best = brute_force(request, devices);
+    const Result<Plan> plan = plan_session(request, devices);
+    if (std::isinf(best)) {
+      QVERIFY2(!plan.ok(), replay);
+      ++refusals;
+      continue;
+    }
+    QVERIFY2(plan.ok(), replay);
+    check_rules(request, devices, plan.value());
+    const double cost = plan_cost(request, devices, plan.value().stages);
+    QVERIFY2(cost >= best * (1 - 1e-9), replay);
+    QVERIFY2(cost <= best * 1.1 + 1e-12, replay);
+    worst = std::max(worst, cost / best);
+    ++plans;
+  }
+  qInfo("%d plans, %d refusals, the worst plan costs %.4f of the best", plans, refusals, worst);
+  QVERIFY(plans > 400 && refusals > 100);
 }
 
 void PlannerTest::many_devices_are_planned_in_time_and_within_the_rules() {
@@ -225,6 +282,119 @@ void PlannerTest::splits_evenly_when_nothing_else_matters() {
   QCOMPARE(plan.value().stages.size(), size_t{3});
   for (const PlanStage& stage : plan.value().stages)
     QCOMPARE(stage.last_fragment - stage.first_fragment, int64_t{2});
+}
+
+void PlannerTest::fixed_costs_and_links_count() {
+  const std::vector<FragmentCost> fragments(2, fragment(1'000'000));
+  std::vector<PlanDevice> devices(2, device(1'000'000));
+  devices[0].fixed_seconds = 0.25;
+  devices[0].sessions = 1;
+  // max(weights, operations) and the fixed cost, for each of two sessions.
+  QCOMPARE(stage_seconds(std::span(fragments).first(1), devices[0], 1), 2 * 1.25);
+  PlanRequest request;
+  request.fragments = fragments;
+  request.width = 500;
+  devices[0].sessions = 0;
+  QCOMPARE(plan_session(request, devices).value().seconds_per_token, 1.25 + 1.0);
+  // Each of the two stages sends or receives a row of 500 values of 4 bytes.
+  for (PlanDevice& one : devices) one.link_bytes_per_second = 1000;
+  QCOMPARE(plan_session(request, devices).value().seconds_per_token, 1.25 + 1.0 + 2 * 2.0);
+  // One stage sends no rows at all.
+  devices[1].memory_free = Bytes{2'000'000};
+  QCOMPARE(plan_session(request, devices).value().seconds_per_token, 2.0);
+}
+
+// Twelve fragments on devices of which two suffice by memory.
+void PlannerTest::throughput_takes_no_more_stages_than_it_gains_by() {
+  const std::vector<FragmentCost> fragments(12, fragment(100));
+  PlanRequest request;
+  request.fragments = fragments;
+  request.objective = PlanObjective::kThroughput;
+  const auto stages = [&](const std::vector<PlanDevice>& devices) {
+    return plan_session(request, devices).value().stages.size();
+  };
+  // The slowest stage falls from 6 to 4 to 3 fragments.
+  std::vector<PlanDevice> devices(4, device(700));
+  QCOMPARE(stages({devices[0], devices[1], devices[2]}), size_t{3});
+  QCOMPARE(stages(devices), size_t{4});
+  // Long ways are hidden by other texts, and do not count.
+  devices[3].hop_seconds = 100;
+  QCOMPARE(stages(devices), size_t{4});
+  // A device that could take one fragment in the time of five wins less than a tenth.
+  devices = std::vector<PlanDevice>(2, device(700));
+  devices.push_back(device(700, 1e6 / 5.5));
+  QCOMPARE(stages(devices), size_t{2});
+  // Latency does not want a third device: it adds a way and computes no faster.
+  request.objective = PlanObjective::kLatency;
+  devices = std::vector<PlanDevice>(4, device(700));
+  for (PlanDevice& one : devices) one.hop_seconds = 1e-3;
+  QCOMPARE(stages(devices), size_t{2});
+  // The rates are those of the slowest stage, and of eight texts that step together.
+  request.objective = PlanObjective::kThroughput;
+  request.streams = 8;
+  const Plan plan = plan_session(request, devices).value();
+  QCOMPARE(plan.tokens_per_second, 8 / (300 / 1e6));
+}
+
+void PlannerTest::a_move_must_pay() {
+  PlanMove move{.seconds_per_token_now = 4.0,
+                .seconds_per_token_then = 3.0,
+                .move_seconds = 99,
+                .tokens_left = 100};
+  QVERIFY(move_pays(move));
+  move.seconds_per_token_now = 3.99;  // Less than a third more rate.
+  QVERIFY(!move_pays(move));
+  move.seconds_per_token_now = 4.0;
+  move.move_seconds = 100;  // Wins nothing.
+  QVERIFY(!move_pays(move));
+  move.move_seconds = 0;
+  move.tokens_left = 0;
+  QVERIFY(!move_pays(move));
+  move.tokens_left = 1;
+  move.seconds_per_token_then = 0;  // Nothing is known of it.
+  QVERIFY(!move_pays(move));
+}
+
+void PlannerTest::a_plan_says_why() {
+  const std::vector<FragmentCost> fragments(4, fragment(100 << 20));
+  PlanRequest request;
+  request.fragments = fragments;
+  request.width = 1000;
+  const auto explained = [&](const std::vector<PlanDevice>& devices) {
+    const Plan plan = plan_session(request, devices).value();
+    const std::vector<std::string> names = {"anna's cpu", "bob's gpu", "carl's gpu"};
+    return explain_plan(request, devices, plan, names);
+  };
+  const auto has = [](const std::vector<PlanReason>& reasons, const char* code, const char* part) {
+    for (const PlanReason& reason : reasons) {
+      if (std::string(reason.code) != code) continue;
+      if (reason.text.find(part) != std::string::npos) return true;
+      qWarning("said: %s", reason.text.c_str());
+    }
+    return false;
+  };
+  std::vector<PlanDevice> devices = {device(1 << 30, 1e9), device(1 << 30, 2e9), device(1 << 30)};
+  PlanExplanation explanation = explained(devices);
+  QVERIFY(has(explanation.why, "fits_one", "400 MiB for this session and fits bob's gpu"));
+  QVERIFY(has(explanation.why_not_split, "split_slower", "of this rate"));
+  QVERIFY(has(explanation.what_would_help, "bandwidth", "2.00 times"));
+  // Too large for one device: a far one is left out, and nearer hosts would help.
+  devices = {device(300 << 20, 1e9), device(300 << 20, 1e9), device(300 << 20, 1e6)};
+  devices[0].hop_seconds = devices[1].hop_seconds = 1;
+  explanation = explained(devices);
+  QVERIFY(has(explanation.why, "split", "more than the 300 MiB that a ready device has free"));
+  QVERIFY(has(explanation.why, "bound_by_links", "on the way"));
+  QVERIFY(has(explanation.why, "left_out", "1 ready device is"));
+  QVERIFY(explanation.why_not_split.empty());
+  QVERIFY(has(explanation.what_would_help, "link_delay", "times as fast"));
+  QCOMPARE(std::string(explanation.what_would_help[0].code), std::string("link_delay"));
+  // A device that would do it all, were it not denied.
+  devices.push_back(device(1 << 30, 1e9));
+  devices.back().denied = true;
+  QVERIFY(has(explained(devices).what_would_help, "owners", "times as fast"));
+  // Alone there is no other plan.
+  devices = {device(1 << 30)};
+  QVERIFY(has(explained(devices).why_not_split, "cannot", "2 stages were asked for"));
 }
 
 void PlannerTest::counts_caches_and_workspace() {
