@@ -32,7 +32,7 @@ std::string figure_text(double value) {
   std::string text = printed(value, 0);
   for (size_t at = text.size(); at > 3 + (value < 0 ? 1u : 0u);) {
     at -= 3;
-    text.insert(at, ",");
+    text.insert(at, 1, ',');
   }
   return text;
 }

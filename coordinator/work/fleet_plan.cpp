@@ -364,9 +364,10 @@ class PipelineSearch {
       // The drawn token goes back to the first stage.
       if (count > 1) pipeline.delay_seconds += request_.link.rtt_seconds / 2;
       const double turn = pipeline.delay_seconds / as_double(setting_.in_flight);
-      if (turn > seconds) {
+      if (count > 1 && turn > seconds) {
         seconds = turn;
-        pipeline.bound = count > 1 ? FleetBound::kLinkDelay : pipeline.bound;
+        pipeline.bound = pipeline.delay_seconds > 2 * computing ? FleetBound::kLinkDelay
+                                                                : FleetBound::kCacheMemory;
       }
     }
     // Until the last stage has its first micro-batch, and the first its last gradient.
@@ -425,7 +426,8 @@ std::optional<FleetPipeline> best_pipeline(const FleetRequest& request, const Gr
              in_flight += std::max<int64_t>(1, in_flight / 4)) {
           if (!attempt({batch, in_flight, false})) break;
           fits = true;
-          if (cards == 1 || found.back().bound != FleetBound::kLinkDelay) break;
+          const FleetBound bound = found.back().bound;
+          if (bound != FleetBound::kLinkDelay && bound != FleetBound::kCacheMemory) break;
         }
         break;
     }
@@ -670,12 +672,11 @@ void explain_why(const FleetRequest& request, FleetPlan& plan) {
   for (const FleetPipeline& pipeline : plan.pipelines) {
     const FleetStage& first = pipeline.stages.front();
     if (pipeline.stages.size() == 1) {
-      plan.why.push_back({"fits_one",
-                          needs + " and an " + card_memory_text(*first.card) + ": " +
-                              count_text(pipeline.replicas, "card works", "cards work") +
-                              " on the whole model" +
-                              (pipeline.replicas > 1 ? ", each by itself" : ""),
-                          0});
+      plan.why.push_back(
+          {"fits_one", needs + " and an " + card_memory_text(*first.card) + ": " +
+                           count_text(pipeline.replicas, "card works", "cards work") +
+                           " on the whole model" +
+                           (pipeline.replicas > 1 ? ", each by itself" : "")});
       continue;
     }
     int64_t most = 0;
@@ -689,32 +690,33 @@ void explain_why(const FleetRequest& request, FleetPlan& plan) {
         slow = &stage;
       }
     }
-    plan.why.push_back({"split",
-                        needs + " and the largest card, an " +
-                            card_memory_text(largest_card(request)) + ": " +
-                            count_text(pipeline.replicas, "pipeline", "pipelines") + " of " +
-                            std::to_string(pipeline.stages.size()) + " stages with at most " +
-                            count_text(most, "block", "blocks"),
-                        0});
-    plan.why.push_back({"slowest_stage",
-                        "The slowest stage (an " + std::string(slow->card->name) +
-                            ") computes for " + seconds_text(slow->compute_seconds) +
-                            " and sends for " + seconds_text(slow->transfer_seconds) +
-                            " for each micro-batch of " +
-                            count_text(pipeline.micro_batch, "sequence", "sequences"),
-                        0});
+    const bool fits = plan.model_bytes <= largest_card(request).memory_bytes;
+    plan.why.push_back(
+        {"split",
+         needs +
+             (fits ? ", which a card holds, but in parts it has more room or less to exchange: "
+                   : ", more than the largest card (an " + card_memory_text(largest_card(request)) +
+                         "): ") +
+             count_text(pipeline.replicas, "pipeline", "pipelines") + " of " +
+             std::to_string(pipeline.stages.size()) + " stages with at most " +
+             count_text(most, "block", "blocks")});
+    plan.why.push_back(
+        {"slowest_stage", "The slowest stage (an " + std::string(slow->card->name) +
+                              ") computes for " + seconds_text(slow->compute_seconds) +
+                              " and sends for " + seconds_text(slow->transfer_seconds) +
+                              " for each micro-batch of " +
+                              count_text(pipeline.micro_batch, "sequence", "sequences")});
   }
   std::string bound = "It is bound by " + std::string(fleet_bound_name(plan.bound));
   if (plan.bound == FleetBound::kSync) {
     bound += ": the replicas exchange gradients for " + seconds_text(plan.sync_seconds) + " of " +
              seconds_text(plan.delay_seconds) + " at each update";
   }
-  plan.why.push_back({"bound", bound, 0});
+  plan.why.push_back({"bound", bound});
   for (const FleetPart& part : plan.left_out) {
-    plan.why.push_back({"left_out",
-                        count_text(part.count, "card", "cards") + " (" + part.card->name +
-                            ") stay unused: the plan is as fast without",
-                        0});
+    plan.why.push_back({"left_out", count_text(part.count, "card", "cards") + " (" +
+                                        part.card->name +
+                                        ") stay unused: the plan is as fast without"});
   }
 }
 
@@ -729,12 +731,11 @@ void explain_split(const FleetRequest& request, const FleetSearch::Found& found,
          least > 1 ? "Fewer than " + std::to_string(least) +
                          " stages cannot hold the model, even on the largest cards"
                    : "A whole model on a card leaves no room for what this job keeps besides, or "
-                     "is slower",
-         0});
+                     "is slower"});
     return;
   }
   if (!found.split) {
-    plan.why_not_split.push_back({"one_card", "There is no second card to split it over", 0});
+    plan.why_not_split.push_back({"one_card", "There is no second card to split it over"});
     return;
   }
   const double part = found.split->tokens_per_second / plan.tokens_per_second;
@@ -845,6 +846,7 @@ std::string_view fleet_bound_name(FleetBound bound) {
     case FleetBound::kFixed: return "the fixed cost of a step";
     case FleetBound::kLinkRate: return "link rate";
     case FleetBound::kLinkDelay: return "link delay";
+    case FleetBound::kCacheMemory: return "memory for more texts at once";
     case FleetBound::kFilling: return "filling the pipeline";
     case FleetBound::kSync: return "the exchange of gradients";
   }
