@@ -23,9 +23,6 @@ namespace {
 
 constexpr Millis kRetryMin{100};
 constexpr Millis kRetryMax{3'000};
-// A client that hangs is told from one without news by a small question.
-constexpr Millis kProbeEvery{5'000};
-constexpr Millis kProbeMax{5'000};
 
 kj::Duration kj_duration(Millis duration) { return duration.count * kj::MILLISECONDS; }
 
@@ -37,7 +34,8 @@ Error no_client() { return {ErrorCode::kUnavailable, "Shoal's background program
 // for the thread's end before it goes, so `link_` outlives this.
 class AgentLink::Wire {
  public:
-  Wire(AgentLink& link, std::string socket) : link_(link), socket_(std::move(socket)) {}
+  Wire(AgentLink& link, std::string socket, LinkPatience patience)
+      : link_(link), socket_(std::move(socket)), patience_(patience) {}
 
   // Runs `act` on the KJ thread.
   void post(kj::Function<void()> act) {
@@ -177,6 +175,7 @@ class AgentLink::Wire {
       }
       agent_ = nullptr;
       connection_ = nullptr;
+      last_ = nullptr;
       tell_state(LinkState::kAbsent, why);
       auto pair = kj::newPromiseAndFulfiller<void>();
       retry_ = kj::mv(pair.fulfiller);
@@ -195,25 +194,27 @@ class AgentLink::Wire {
           co_await kj::Promise<capnp::Response<rpc::Agent::SnapshotResults>>(request.send());
       wait = kRetryMin;
       heard_ = timer().now();
-      auto snapshot = std::make_shared<const Snapshot>(response.getSnapshot());
-      revision = snapshot->reader().getRevision();
-      tell_state(LinkState::kConnected, "");
-      QMetaObject::invokeMethod(
-          &link_,
-          [&link = link_, snapshot = std::move(snapshot)]() mutable {
-            link.take_snapshot(std::move(snapshot));
-          },
-          Qt::QueuedConnection);
+      last_ = std::make_shared<const Snapshot>(response.getSnapshot());
+      revision = last_->reader().getRevision();
+      tell_snapshot();
       if (interval_.count > 0) co_await timer().afterDelay(kj_duration(interval_));
     }
   }
 
-  // Tells a client that hangs from one without news.
+  void tell_snapshot() {
+    tell_state(LinkState::kConnected, "");
+    QMetaObject::invokeMethod(
+        &link_, [&link = link_, snapshot = last_] { link.take_snapshot(snapshot); },
+        Qt::QueuedConnection);
+  }
+
+  // Tells a client that hangs from one without news, by a small question.
   rpc::Task<void> probe() {
     heard_ = timer().now();
     while (true) {
-      co_await timer().afterDelay(kj_duration(kProbeEvery));
-      if (told_ == LinkState::kConnected && timer().now() - heard_ < kj_duration(kProbeEvery)) {
+      co_await timer().afterDelay(kj_duration(patience_.probe_every));
+      if (told_ == LinkState::kConnected &&
+          timer().now() - heard_ < kj_duration(patience_.probe_every)) {
         continue;
       }
       auto request = KJ_ASSERT_NONNULL(agent_).logRequest();
@@ -227,12 +228,13 @@ class AgentLink::Wire {
           });
       kj::Promise<bool> in_time =
           answered.then([] { return true; })
-              .exclusiveJoin(timer().afterDelay(kj_duration(kProbeMax)).then([] { return false; }));
+              .exclusiveJoin(
+                  timer().afterDelay(kj_duration(patience_.probe_max)).then([] { return false; }));
       const bool lives = co_await kj::mv(in_time);
       if (lives) {
         heard_ = timer().now();
-        // What it said before still holds: ask for it anew.
-        if (told_ == LinkState::kSilent) co_return;
+        // It was only slow: what it said last still holds, and what it was asked stays asked.
+        if (told_ == LinkState::kSilent && last_ != nullptr) tell_snapshot();
       } else {
         tell_state(LinkState::kSilent, "Shoal's background program does not answer");
       }
@@ -241,6 +243,7 @@ class AgentLink::Wire {
 
   AgentLink& link_;
   const std::string socket_;
+  const LinkPatience patience_;
 
   // Both threads hand acts over here; nothing is done while it is held.
   std::mutex mutex_;
@@ -256,6 +259,7 @@ class AgentLink::Wire {
   kj::Promise<void> ended_ = nullptr;
   kj::TimePoint heard_ = kj::origin<kj::TimePoint>();
   LinkState told_ = LinkState::kConnecting;
+  SnapshotPtr last_;  // Of this connection.
   Millis interval_{0};
 };
 
@@ -266,7 +270,7 @@ struct AgentLink::Call {
 };
 
 struct AgentLink::Parts {
-  explicit Parts(AgentLink& link) : wire(link, link.socket_.toStdString()) {}
+  explicit Parts(AgentLink& link) : wire(link, link.socket_.toStdString(), link.patience_) {}
 
   Wire wire;
   std::map<uint64_t, Call> calls;
@@ -274,8 +278,11 @@ struct AgentLink::Parts {
   std::thread thread;
 };
 
-AgentLink::AgentLink(QString socket, QObject* parent)
-    : QObject(parent), socket_(std::move(socket)), parts_(std::make_unique<Parts>(*this)) {
+AgentLink::AgentLink(QString socket, LinkPatience patience, QObject* parent)
+    : QObject(parent),
+      socket_(std::move(socket)),
+      patience_(patience),
+      parts_(std::make_unique<Parts>(*this)) {
   parts_->thread = std::thread([&wire = parts_->wire] {
     try {
       wire.run();
@@ -290,6 +297,8 @@ AgentLink::~AgentLink() {
   parts_->wire.stop();
   parts_->thread.join();
 }
+
+size_t AgentLink::calls_open() const { return parts_->calls.size(); }
 
 void AgentLink::retry() {
   parts_->wire.post([&wire = parts_->wire] { wire.retry(); });

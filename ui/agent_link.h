@@ -27,6 +27,13 @@ enum class LinkState {
   kAbsent,  // Nothing answers at the socket.
 };
 
+// How soon a client that says nothing is asked whether it lives, and how long it may take to
+// answer.
+struct LinkPatience {
+  Millis probe_every{5'000};
+  Millis probe_max{5'000};
+};
+
 // Takes apart a method such as &rpc::Agent::Client::statisticsRequest.
 template <auto kMethod>
 struct MethodOf;
@@ -46,12 +53,13 @@ class AgentLink : public QObject {
 
  public:
   // `socket`: the path of the client's agent.sock. Tries to connect at once, and for ever.
-  explicit AgentLink(QString socket, QObject* parent = nullptr);
+  explicit AgentLink(QString socket, LinkPatience patience = {}, QObject* parent = nullptr);
   ~AgentLink() override;
 
   LinkState state() const { return state_; }
   const QString& socket() const { return socket_; }
   const SnapshotPtr& snapshot() const { return snapshot_; }  // Null while not connected.
+  size_t calls_open() const;                                 // How many are not answered yet.
 
   // Tries to connect now rather than when the back-off ends.
   void retry();
@@ -108,6 +116,7 @@ class AgentLink : public QObject {
   void take_state(LinkState state, const QString& why);
 
   QString socket_;
+  LinkPatience patience_;
   LinkState state_ = LinkState::kConnecting;
   SnapshotPtr snapshot_;
   std::unique_ptr<Parts> parts_;
