@@ -1,16 +1,16 @@
 #include <QApplication>
 #include <QCommandLineParser>
-#include <QLibraryInfo>
 #include <QLocale>
 #include <QPixmapCache>
 #include <QSettings>
-#include <QTranslator>
 #include <cstdio>
+#include <cstdlib>
 
 #include "base/clock.h"
 #include "base/host.h"
 #include "ui/agent_link.h"
 #include "ui/autostart.h"
+#include "ui/client_settings.h"
 #include "ui/icons.h"
 #include "ui/shell.h"
 #include "ui/single_instance.h"
@@ -65,6 +65,30 @@ Order read_order(int argc, char** argv) {
   return {};
 }
 
+// What Qt has to say while the application is made.
+QStringList& said_at_start() {
+  static QStringList lines;
+  return lines;
+}
+
+// Without a screen Qt ends the process with a core. That is no fault of ours and nothing to send
+// in: a sentence says what to do instead.
+void hear_start(QtMsgType type, const QMessageLogContext&, const QString& text) {
+  if (type != QtFatalMsg) {
+    said_at_start() += text.trimmed();
+    return;
+  }
+  const QString why = said_at_start().value(0, text.section('\n', 0, 0).trimmed());
+  std::fprintf(
+      stderr,
+      "shoal: the window needs a desktop, and none can be reached (%s).\n"
+      "Without one the command line does the same: 'shoal-client run' lends this "
+      "computer, 'shoal-client status' says how it stands, and 'shoal-client --help' lists "
+      "the rest.\n",
+      qPrintable(why));
+  std::_Exit(1);
+}
+
 int fail(const Error& error) {
   std::fprintf(stderr, "shoal: %s\n", error.message.c_str());
   return 1;
@@ -87,7 +111,10 @@ int main(int argc, char** argv) {
   QApplication::setApplicationVersion(SHOAL_VERSION);
   QApplication::setDesktopFileName("org.shoal.Shoal");
   QApplication::setQuitOnLastWindowClosed(false);
+  const QtMessageHandler usual = qInstallMessageHandler(hear_start);
   QApplication application(argc, argv);
+  qInstallMessageHandler(usual);
+  for (const QString& line : said_at_start()) qWarning("%s", qPrintable(line));
   ui::Translations translations(application, QLocale());
 
   const QString token =
@@ -109,7 +136,8 @@ int main(int argc, char** argv) {
   const QString folder = QApplication::applicationDirPath();
   const ui::Autostart autostart(folder + "/shoal");
   ui::AgentLink link(QString::fromStdString(folders.value().runtime / "agent.sock"));
-  ui::Shell shell({link, clock, settings}, theme, autostart,
+  ui::ClientSettings client_settings(link);
+  ui::Shell shell({link, clock, settings, client_settings}, theme, autostart,
                   {.program = folder + "/shoal-client",
                    .log = QString::fromStdString(folders.value().state / "client-start.log"),
                    .may_use_systemd = qEnvironmentVariableIsEmpty("SHOAL_HOME")});

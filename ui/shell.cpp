@@ -4,7 +4,6 @@
 #include <QCheckBox>
 #include <QPushButton>
 #include <QSettings>
-#include <QWindow>
 
 #include "ui/contribute.h"
 #include "ui/messages.h"
@@ -31,11 +30,11 @@ Shell::Shell(const PageContext& context, Theme& theme, const Autostart& autostar
   connect(&tray_, &Tray::open_wanted, this, [this] { open(); });
   connect(&tray_, &Tray::quit_wanted, this, &Shell::ask_to_quit);
   connect(&tray_, &Tray::start_wanted, &client_, &ClientProcess::start);
-  connect(&tray_, &Tray::failed, this, [this](const Error& error) {
-    notices_.tell(tr("That did not work"), sentence(error), true);
-  });
+  connect(&tray_, &Tray::failed, this, [this](const Error& error) { tell_failure(&error); });
   connect(&notices_, &Notices::clicked, this, [this] { open(); });
   connect(&window_, &Window::quit_wanted, this, &Shell::ask_to_quit);
+  // The note on a desktop without a tray says so: only the window goes, and nothing is asked.
+  connect(&window_, &Window::closed_for_good, this, [this] { quit(false); });
   connect(&window_, &Window::start_wanted, this, [this] {
     window_.show_starting();
     client_.start();
@@ -102,15 +101,15 @@ void Shell::run_when_connected(void (Shell::*act)()) {
 }
 
 void Shell::pause_now() {
-  pause_all(context_.link, this, Millis{0}, [this](const Error& error) {
-    notices_.tell(tr("That did not work"), sentence(error), true);
-  });
+  pause_all(context_.link, this, Millis{0}, [this](const Error* error) { tell_failure(error); });
 }
 
 void Shell::resume_now() {
-  resume_all(context_.link, this, [this](const Error& error) {
-    notices_.tell(tr("That did not work"), sentence(error), true);
-  });
+  resume_all(context_.link, this, [this](const Error* error) { tell_failure(error); });
+}
+
+void Shell::tell_failure(const Error* error) {
+  if (error != nullptr) notices_.tell(tr("That did not work"), sentence(*error), true);
 }
 
 void Shell::host_changed() {
@@ -135,8 +134,7 @@ void Shell::tell_of_no_tray() {
   if (context_.settings.value(kNoTrayTold, false).toBool()) return;
   window_.show_note(
       tr("This desktop has no place for tray icons now, so Shoal shows this window instead. When "
-         "you "
-         "close it, work goes on in the background; start Shoal again to see it. On GNOME, the "
+         "you close it, work goes on in the background; start Shoal again to see it. On GNOME, the "
          "extension AppIndicator brings the icon back."),
       [this] { context_.settings.setValue(kNoTrayTold, true); });
 }
@@ -182,10 +180,16 @@ void Shell::ask_to_quit() {
 }
 
 void Shell::quit(bool stop_client) {
-  if (!stop_client) return QApplication::quit();
+  if (!stop_client) return leave();
   context_.link.call<&rpc::Agent::Client::stopRequest>(
-      this, [](auto) {}, [](AnswerOf<&rpc::Agent::Client::stopRequest>) { QApplication::quit(); },
+      this, [](auto) {}, [this](AnswerOf<&rpc::Agent::Client::stopRequest>) { leave(); },
       Millis{5'000});
+}
+
+// Not by QApplication::quit(): that asks each window to close first, and ours only hides.
+void Shell::leave() {
+  window_.keep_geometry();
+  QApplication::exit(0);
 }
 
 }  // namespace shoal::ui

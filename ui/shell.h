@@ -32,11 +32,13 @@ class Shell : public QObject {
   void open(const QString& activation_token = {});
   void ask_to_quit();
   void quit(bool stop_client);
+  void leave();
   void host_changed();
   void tell_of_no_tray();
   void run_when_connected(void (Shell::*act)());
   void pause_now();
   void resume_now();
+  void tell_failure(const Error* error);  // Null: nothing failed.
 
   PageContext context_;
   Notices notices_;

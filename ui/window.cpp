@@ -11,12 +11,14 @@
 #include "ui/icons.h"
 #include "ui/style.h"
 #include "ui/theme.h"
+#include "ui/widgets/data_table.h"
 
 namespace shoal::ui {
 namespace {
 
 constexpr char kGuideDone[] = "guide/done";
 constexpr char kGeometry[] = "window/geometry";
+constexpr int kGeometryRestMs = 500;  // After the last move.
 constexpr char kLastPage[] = "window/page";
 
 }  // namespace
@@ -24,7 +26,7 @@ constexpr char kLastPage[] = "window/page";
 Window::Window(const PageContext& context, WindowParts parts, QWidget* parent)
     : QMainWindow(parent),
       context_(context),
-      guide_(context.link, parts.autostart),
+      guide_(context.link, context.client_settings, parts.autostart),
       about_(context.link, parts, context.settings) {
   setWindowTitle(tr("Shoal"));
   setWindowIcon(colored_icon("shoal"));
@@ -50,6 +52,8 @@ Window::Window(const PageContext& context, WindowParts parts, QWidget* parent)
   for (const PageSpec& spec : page_list()) {
     Page* page = spec.make(context_, &stack_);
     pages_.push_back(page);
+    for (DataTable* table : page->findChildren<DataTable*>())
+      table->keep_columns_in(context_.settings);
     connect(page, &Page::page_wanted, this, &Window::open_page);
     add_to_rail(QCoreApplication::translate("pages", spec.title), spec.icon, page);
   }
@@ -84,6 +88,11 @@ Window::Window(const PageContext& context, WindowParts parts, QWidget* parent)
   connect(new QShortcut(QKeySequence::Quit, this), &QShortcut::activated, this,
           &Window::quit_wanted);
   connect(new QShortcut(QKeySequence::Close, this), &QShortcut::activated, this, &QWidget::close);
+
+  // A session that ends may leave no time for it later.
+  geometry_rest_.setSingleShot(true);
+  geometry_rest_.setInterval(kGeometryRestMs);
+  connect(&geometry_rest_, &QTimer::timeout, this, &Window::keep_geometry);
 
   rail_.button(0)->setChecked(true);
   open_page(context_.settings.value(kLastPage, "overview").toString());
@@ -212,13 +221,24 @@ void Window::show_now() {
 }
 
 void Window::closeEvent(QCloseEvent* event) {
-  context_.settings.setValue(kGeometry, saveGeometry());
   event->ignore();
   if (hides_) {
     hide();
   } else {
-    Q_EMIT quit_wanted();
+    Q_EMIT closed_for_good();
   }
+}
+
+void Window::keep_geometry() { context_.settings.setValue(kGeometry, saveGeometry()); }
+
+void Window::moveEvent(QMoveEvent* event) {
+  QMainWindow::moveEvent(event);
+  if (isVisible()) geometry_rest_.start();
+}
+
+void Window::resizeEvent(QResizeEvent* event) {
+  QMainWindow::resizeEvent(event);
+  if (isVisible()) geometry_rest_.start();
 }
 
 void Window::showEvent(QShowEvent* event) {
@@ -229,6 +249,7 @@ void Window::showEvent(QShowEvent* event) {
 
 void Window::hideEvent(QHideEvent* event) {
   QMainWindow::hideEvent(event);
+  keep_geometry();
   Q_EMIT hidden_or_shown(false);
 }
 

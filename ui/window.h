@@ -5,6 +5,7 @@
 #include <QButtonGroup>
 #include <QMainWindow>
 #include <QStackedWidget>
+#include <QTimer>
 #include <functional>
 #include <vector>
 
@@ -29,6 +30,8 @@ class Window : public QMainWindow {
   void open_guide();
   Guide& guide() { return guide_; }
 
+  // Where the window stands, for the next start.
+  void keep_geometry();
   // Whether closing only hides: there is a tray to come back from.
   void set_hides(bool hides) { hides_ = hides; }
   // A note above the pages that the owner closes. `seen` is called then.
@@ -40,10 +43,13 @@ class Window : public QMainWindow {
  Q_SIGNALS:
   void start_wanted();  // Of the client.
   void quit_wanted();
+  void closed_for_good();  // Closed, with no tray to come back from.
   void hidden_or_shown(bool visible);
 
  protected:
   void closeEvent(QCloseEvent* event) override;
+  void moveEvent(QMoveEvent* event) override;
+  void resizeEvent(QResizeEvent* event) override;
   void showEvent(QShowEvent* event) override;
   void hideEvent(QHideEvent* event) override;
 
@@ -63,6 +69,7 @@ class Window : public QMainWindow {
   QVBoxLayout *rail_layout_, *banners_;
   std::function<void()> note_seen_;
   QString start_failure_;
+  QTimer geometry_rest_;
   bool hides_ = false, guide_offered_ = false, starting_ = false;
 };
 

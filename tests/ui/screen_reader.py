@@ -23,7 +23,10 @@ def children(node):
 
 def walk(node, depth=0):
     yield node
-    # Cells are the rows' own text, and there may be thousands.
+    # Cells are the rows' own text, and there may be thousands. What a page holds that is not on screen is walked when
+    # it is.
+    if depth > 1 and not node.getState().contains(pyatspi.STATE_SHOWING):
+        return
     if depth < 30 and node.getRole() not in (pyatspi.ROLE_TABLE, pyatspi.ROLE_COMBO_BOX):
         for child in children(node):
             yield from walk(child, depth + 1)
@@ -58,6 +61,19 @@ def press(node):
     sys.exit(f"{node.name} has no action: {[action.getName(i) for i in range(action.nActions)]}")
 
 
+def settled_controls():
+    """Every control on screen, once two looks see the same: a page asks the client for a part of what it shows."""
+    before = None
+    for _ in range(40):
+        controls = [node for node in walk(app) if node.getRole() in CONTROLS and shows(node)]
+        names = [(node.getRole(), node.name) for node in controls]
+        if names == before:
+            return controls
+        before = names
+        time.sleep(0.1)
+    sys.exit("the page does not come to rest")
+
+
 app = application()
 unnamed, seen = [], 0
 for page in PAGES:
@@ -65,19 +81,21 @@ for page in PAGES:
     if button is None:
         sys.exit(f"there is no way to the page {page}")
     press(button)
-    time.sleep(0.3)
-    for node in walk(app):
-        if node.getRole() in CONTROLS and shows(node):
-            seen += 1
-            if not node.name:
-                unnamed.append(f"{page}: a {node.getRoleName()} in {node.parent.name or node.parent.getRoleName()}")
+    for node in settled_controls():
+        seen += 1
+        if not node.name:
+            unnamed.append(f"{page}: a {node.getRoleName()} in {node.parent.name or node.parent.getRoleName()}")
 if unnamed:
     sys.exit("\n".join(unnamed))
 if seen < 60:
     sys.exit(f"only {seen} controls were seen")
 press(find(app, "Overview"))
-time.sleep(0.3)
-switch = find(app, "Contribute")
+switch = None
+for _ in range(100):
+    switch = find(app, "Contribute")
+    if switch is not None:
+        break
+    time.sleep(0.05)
 if switch is None or not switch.getState().contains(pyatspi.STATE_CHECKED):
     sys.exit("Contribute is not there, or not on")
 press(switch)
