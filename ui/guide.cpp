@@ -7,11 +7,14 @@
 #include <QToolButton>
 #include <QVBoxLayout>
 
+#include "ui/client_settings.h"
 #include "ui/format.h"
 #include "ui/messages.h"
 #include "ui/style.h"
+#include "ui/tables.h"
 #include "ui/theme.h"
 #include "ui/widgets/card.h"
+#include "ui/widgets/offer_card.h"
 
 namespace shoal::ui {
 namespace {
@@ -22,16 +25,6 @@ constexpr int kWidth = 640;
 constexpr Millis kAttachMax{60'000};
 constexpr Millis kMeasureMax{180'000};
 
-QString text_of(capnp::Text::Reader text) {
-  return QString::fromUtf8(text.cStr(), int(text.size()));
-}
-
-QString privacy_text(rpc::Privacy privacy) {
-  return privacy == rpc::Privacy::ANCHORED
-             ? Guide::tr("The text stays on trusted computers; yours sees numbers only")
-             : Guide::tr("Public text: the owners of the computers could read it");
-}
-
 void clear(QVBoxLayout& layout) {
   while (QLayoutItem* item = layout.takeAt(0)) {
     const std::unique_ptr<QLayoutItem> owned(item);
@@ -41,8 +34,8 @@ void clear(QVBoxLayout& layout) {
 
 }  // namespace
 
-Guide::Guide(AgentLink& link, const Autostart& autostart, QWidget* parent)
-    : QWidget(parent), link_(link), autostart_(autostart) {
+Guide::Guide(AgentLink& link, ClientSettings& settings, const Autostart& autostart, QWidget* parent)
+    : QWidget(parent), link_(link), settings_(settings), autostart_(autostart) {
   auto* column = new QVBoxLayout;
   column->setSpacing(kSpaceLarge);
   set_text_role(place_, TextRole::kQuiet);
@@ -88,7 +81,7 @@ Guide::Guide(AgentLink& link, const Autostart& autostart, QWidget* parent)
 
   connect(&next_, &QPushButton::clicked, this, &Guide::next);
   connect(&back_, &QPushButton::clicked, this, &Guide::back);
-  connect(&skip_, &QPushButton::clicked, this, &Guide::finished);
+  connect(&skip_, &QPushButton::clicked, this, &Guide::skip);
   connect(&url_, &QLineEdit::returnPressed, this, &Guide::next);
   show_busy(false);
 }
@@ -278,6 +271,16 @@ void Guide::back() {
   if (step_ == Step::kTerms) go(Step::kJoin);
 }
 
+// Joining later ends the guide; measuring later does not: devices are still to be chosen.
+void Guide::skip() {
+  if (step_ != Step::kMeasure) {
+    Q_EMIT finished();
+    return;
+  }
+  problem_.hide();
+  go(Step::kDevices);
+}
+
 void Guide::keyPressEvent(QKeyEvent* event) {
   if (event->key() == Qt::Key_Return || event->key() == Qt::Key_Enter) {
     next();
@@ -313,31 +316,18 @@ void Guide::show_card(rpc::CoordinatorCard::Reader card) {
   operator_->setVisible(card.getOperator().size() > 0);
   clear(*offers_layout_);
   offers_.clear();
+  const QString power = power_text(link_.snapshot(), settings_);
   for (const auto offer : card.getOffers()) {
-    auto* ground = new Card(this);
-    auto* box = new QCheckBox(text_of(offer.getJobClass().getModel()), ground);
-    box->setChecked(true);
-    box->setAccessibleName(tr("Allow work on %1").arg(text_of(offer.getJobClass().getModel())));
-    auto* text = make_text(ground);
-    set_text_role(*text, TextRole::kQuiet);
-    QStringList lines;
-    if (offer.getPurpose().size() > 0) lines += text_of(offer.getPurpose());
-    lines += privacy_text(offer.getJobClass().getPrivacy());
-    lines += tr("Up to %1 to download; %2 credit for a thousand tokens")
-                 .arg(format_bytes(static_cast<double>(offer.getSealedBytes())),
-                      format_credit(offer.getCreditPerRow() * 1'000));
-    text->setText(lines.join('\n'));
-    ground->body()->addWidget(box);
-    ground->body()->addWidget(text);
-    offers_layout_->addWidget(ground);
-    offers_.push_back({box, offer.getJobClass().getKind().cStr(),
-                       offer.getJobClass().getModel().cStr(), offer.getJobClass().getPrivacy()});
+    auto* offer_card = new OfferCard(offer.getJobClass(), this);
+    offer_card->set_offer(offer, power);
+    offers_layout_->addWidget(offer_card);
+    offers_.push_back(offer_card);
   }
   terms_note_->setText(
       offers_.empty()
           ? tr("It has no work now. You can join and judge each kind of work when it comes, under "
                "Coordinators.")
-          : tr("These kinds of work may come. Leave out what you do not want; you can change it "
+          : tr("These kinds of work may come. Deny what you do not want; you can change it "
                "later under Coordinators."));
 }
 
@@ -347,16 +337,7 @@ void Guide::attach() {
       this,
       [&](auto params) {
         params.setUrl(url_.text().trimmed().toStdString());
-        std::vector<const Offer*> unwanted;
-        for (const Offer& offer : offers_) {
-          if (!offer.box->isChecked()) unwanted.push_back(&offer);
-        }
-        auto denied = params.initDenied(static_cast<uint32_t>(unwanted.size()));
-        for (uint32_t i = 0; i < denied.size(); ++i) {
-          denied[i].setKind(unwanted[i]->kind);
-          denied[i].setModel(unwanted[i]->model);
-          denied[i].setPrivacy(unwanted[i]->privacy);
-        }
+        write_denied(offers_, params);
       },
       [this](AnswerOf<&Agent::attachRequest> answer) {
         show_busy(false);

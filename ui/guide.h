@@ -20,7 +20,8 @@ class QVBoxLayout;
 
 namespace shoal::ui {
 
-class Card;
+class ClientSettings;
+class OfferCard;
 
 class Guide : public QWidget {
   Q_OBJECT
@@ -28,8 +29,9 @@ class Guide : public QWidget {
  public:
   enum class Step { kJoin, kTerms, kMeasure, kDevices, kDone };
 
-  // Both outlive the guide.
-  Guide(AgentLink& link, const Autostart& autostart, QWidget* parent = nullptr);
+  // All of them outlive the guide.
+  Guide(AgentLink& link, ClientSettings& settings, const Autostart& autostart,
+        QWidget* parent = nullptr);
 
   void begin();
   Step step() const { return step_; }
@@ -50,6 +52,7 @@ class Guide : public QWidget {
   void go(Step step);
   void next();
   void back();
+  void skip();
   void preview();
   void show_card(rpc::CoordinatorCard::Reader card);
   void attach();
@@ -58,17 +61,13 @@ class Guide : public QWidget {
   void finish();
   void show_busy(bool busy, const QString& text = {});
 
-  struct Offer {
-    QCheckBox* box;
-    std::string kind, model;
-    rpc::Privacy privacy;
-  };
   struct Lent {
     QCheckBox* box;
     std::string id;
   };
 
   AgentLink& link_;
+  ClientSettings& settings_;
   const Autostart& autostart_;
   Step step_ = Step::kJoin;
   bool busy_ = false;
@@ -83,7 +82,7 @@ class Guide : public QWidget {
   QLineEdit url_;
   QLabel *operator_, *terms_note_;
   QVBoxLayout* offers_layout_;
-  std::vector<Offer> offers_;
+  std::vector<OfferCard*> offers_;
   QLabel* measure_text_;
   QProgressBar measure_bar_;
   std::vector<std::string> to_measure_;

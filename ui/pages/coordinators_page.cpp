@@ -1,18 +1,17 @@
 // Who this computer works for: joining and leaving, what each coordinator asks, what the owner
 // allows, and why there is no work.
 
-#include <QButtonGroup>
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QLineEdit>
 #include <QMessageBox>
 #include <QPointer>
 #include <QPushButton>
-#include <QRadioButton>
-#include <QSignalBlocker>
 #include <QVBoxLayout>
+#include <algorithm>
 
 #include "ui/agent_link.h"
+#include "ui/client_settings.h"
 #include "ui/format.h"
 #include "ui/messages.h"
 #include "ui/pages/content_page.h"
@@ -20,95 +19,19 @@
 #include "ui/theme.h"
 #include "ui/widgets/card.h"
 #include "ui/widgets/data_table.h"
+#include "ui/widgets/offer_card.h"
 
 namespace shoal::ui {
 namespace {
 
 constexpr Millis kContactMax{60'000};
 
-// Looked up in a new card when a coordinator's offers change.
-QString offers_identity(rpc::CoordinatorCard::Reader card) {
-  QString identity;
-  for (const auto offer : card.getOffers()) {
-    identity += job_class_text(offer.getJobClass()) + '\n' + text_of(offer.getPurpose()) + '\n' +
-                QString::number(offer.getSealedBytes()) + '\n';
-  }
-  return identity;
-}
-
-// One class of work, in plain words; with the owner's answer when there is one to give.
-class OfferCard final : public QFrame {
-  Q_OBJECT
-
- public:
-  OfferCard(rpc::CoordinatorCard::Offer::Reader offer, const QString& power, bool asks,
-            QWidget* parent)
-      : QFrame(parent) {
-    const auto job_class = offer.getJobClass();
-    const QString model = text_of(job_class.getModel());
-    setFrameShape(QFrame::StyledPanel);
-    setAccessibleName(job_class_text(job_class));
-    auto* name = new QLabel(model, this);
-    name->setTextFormat(Qt::PlainText);
-    set_text_role(*name, TextRole::kHeading);
-    const QString purpose = text_of(offer.getPurpose());
-    auto* why = make_text(this);
-    why->setText(purpose.isEmpty() ? tr("Its publisher does not say what it is for.") : purpose);
-    auto* data = make_text(this);
-    data->setText(privacy_sentence(job_class.getPrivacy()));
-    auto* cost = make_text(this);
-    cost->setText(tr("Up to %1 to fetch · %2 credit for 1,000 tokens · %3")
-                      .arg(format_bytes(static_cast<double>(offer.getSealedBytes())),
-                           format_credit(offer.getCreditPerRow() * 1'000), power));
-    set_text_role(*cost, TextRole::kQuiet);
-    auto* words = new QVBoxLayout;
-    words->setSpacing(kSpaceSmall);
-    for (QLabel* label : {name, why, data, cost}) words->addWidget(label);
-    problem_ = make_problem(this);
-    words->addWidget(problem_);
-    auto* layout = new QHBoxLayout(this);
-    layout->setContentsMargins(kSpace + kSpaceSmall, kSpace, kSpace + kSpaceSmall, kSpace);
-    layout->setSpacing(kSpaceLarge);
-    layout->addLayout(words, 1);
-    if (!asks) return;
-    allow_ = new QRadioButton(tr("Allow"), this);
-    deny_ = new QRadioButton(tr("Deny"), this);
-    allow_->setObjectName("allow_" + model);
-    deny_->setObjectName("deny_" + model);
-    allow_->setAccessibleName(tr("Allow %1").arg(job_class_text(job_class)));
-    deny_->setAccessibleName(tr("Deny %1").arg(job_class_text(job_class)));
-    auto* answers = new QVBoxLayout;
-    answers->addWidget(allow_);
-    answers->addWidget(deny_);
-    answers->addStretch();
-    layout->addLayout(answers);
-    connect(allow_, &QRadioButton::clicked, this, [this] { Q_EMIT decided(true); });
-    connect(deny_, &QRadioButton::clicked, this, [this] { Q_EMIT decided(false); });
-  }
-
-  void set_allowed(bool allowed) {
-    const QSignalBlocker quiet_allow(allow_), quiet_deny(deny_);
-    (allowed ? allow_ : deny_)->setChecked(true);
-  }
-  void set_answer(const QString& problem) { set_problem(*problem_, problem); }
-
- Q_SIGNALS:
-  void decided(bool allowed);
-
- private:
-  QLabel* problem_;
-  QRadioButton *allow_ = nullptr, *deny_ = nullptr;
-};
-
 class CoordinatorsPage final : public ContentPage {
   Q_OBJECT
 
  public:
   CoordinatorsPage(const PageContext& context, QWidget* parent) : ContentPage(context, parent) {
-    auto* scroller = new Scroller(content());
-    auto* outer = new QVBoxLayout(content());
-    outer->setContentsMargins(0, 0, 0, 0);
-    outer->addWidget(scroller);
+    Scroller* const scroller = make_scroller();
     scroller->body()->addWidget(make_list());
     scroller->body()->addWidget(make_standing());
     scroller->body()->addWidget(make_consent());
@@ -120,7 +43,7 @@ class CoordinatorsPage final : public ContentPage {
     const bool came = snapshot_ == nullptr;
     snapshot_ = snapshot;
     show_content();
-    if (came) fetch_power();
+    if (came) client_settings().refresh();
     const Millis now = clock().now_wall();
     std::vector<ConnectionRow> rows;
     for (const auto connection : snapshot->reader().getConnections())
@@ -252,36 +175,6 @@ class CoordinatorsPage final : public ContentPage {
     return card;
   }
 
-  // What a device draws while it works, as far as anything tells.
-  void fetch_power() {
-    link().call<&rpc::Agent::Client::settingsRequest>(
-        this, [](auto) {},
-        [this](AnswerOf<&rpc::Agent::Client::settingsRequest> answer) {
-          if (!answer.ok()) return;
-          for (const auto setting : answer.value()->reader().getSettings()) {
-            if (!setting.getValue().isReal()) continue;
-            if (setting.getKey() == "energy.gpu_watts") gpu_watts_ = setting.getValue().getReal();
-            if (setting.getKey() == "energy.cpu_watts") cpu_watts_ = setting.getValue().getReal();
-          }
-        });
-  }
-
-  QString power_text() const {
-    double watts = 0;
-    bool measured = true;
-    for (const auto device : snapshot_->reader().getDevices()) {
-      if (!device.getLent()) continue;
-      // A figure of an idle device says nothing of one that works.
-      const bool tells = device.getWattsMeasured() && device.getDuty() > 0.5F;
-      measured = measured && tells;
-      watts += tells                                        ? device.getWatts()
-               : device.getResource() == rpc::Resource::CPU ? cpu_watts_
-                                                            : gpu_watts_;
-    }
-    return measured ? tr("%1 while it works").arg(format_watts(watts))
-                    : tr("about %1 while it works").arg(format_watts(watts));
-  }
-
   const ConnectionRow* selected() const {
     const int row = table_->selected_row();
     return row < 0 ? nullptr : &model_->rows()[static_cast<size_t>(row)];
@@ -323,52 +216,54 @@ class CoordinatorsPage final : public ContentPage {
     show_consents(connection);
   }
 
+  // Cards change in place: figures do at every snapshot, and nobody's focus may go with them.
   void show_consents(rpc::Snapshot::Connection::Reader connection) {
     const auto offers = connection.getCard().getOffers();
-    const QString identity = shown_ + '\n' + offers_identity(connection.getCard()) + power_text();
-    if (identity != consents_shown_) {
-      consents_shown_ = identity;
+    const bool same = cards_of_ == shown_ && offer_cards_.size() == offers.size() &&
+                      std::equal(offer_cards_.begin(), offer_cards_.end(), offers.begin(),
+                                 [](const OfferCard* card, const auto& offer) {
+                                   return card->is_of(offer.getJobClass());
+                                 });
+    if (!same) {
+      cards_of_ = shown_;
       qDeleteAll(offer_cards_);
       offer_cards_.clear();
       for (const auto offer : offers) {
-        auto* card = new OfferCard(offer, power_text(), /*asks=*/true, consent_card_);
-        const auto at = static_cast<uint32_t>(offer_cards_.size());
+        auto* card = new OfferCard(offer.getJobClass(), consent_card_);
         offer_cards_.push_back(card);
         consents_->addWidget(card);
         connect(card, &OfferCard::decided, this,
-                [this, at](bool allowed) { set_consent(at, allowed); });
+                [this, card](bool allowed) { set_consent(card, allowed); });
       }
     }
+    const QString power = power_text(snapshot_, client_settings());
     for (uint32_t i = 0; i < offers.size(); ++i) {
       bool denied = false;
       for (const auto job_class : connection.getDenied())
         denied = denied || same_class(job_class, offers[i].getJobClass());
-      if (i != deciding_) offer_cards_[i]->set_allowed(!denied);
+      offer_cards_[i]->set_offer(offers[i], power);
+      offer_cards_[i]->set_allowed(!denied);
     }
   }
 
-  void set_consent(uint32_t at, bool allowed) {
-    const ConnectionRow* const row = selected();
-    if (row == nullptr || at >= row->connection.getCard().getOffers().size()) return;
-    deciding_ = at;
-    const auto job_class = row->connection.getCard().getOffers()[at].getJobClass();
+  void set_consent(OfferCard* card, bool allowed) {
+    card->begin_answer();
     link().call<&rpc::Agent::Client::setConsentRequest>(
-        this,
+        card,
         [&](auto params) {
-          params.setUrl(row->connection.getUrl());
-          params.setJobClass(job_class);
+          params.setUrl(cards_of_.toStdString());
+          card->write_class(params.initJobClass());
           params.setAllowed(allowed);
         },
-        [this, card = QPointer(offer_cards_[at])](
-            AnswerOf<&rpc::Agent::Client::setConsentRequest> answer) {
-          deciding_ = UINT32_MAX;
-          if (card != nullptr) card->set_answer(answer.ok() ? QString() : sentence(answer.error()));
+        [this, card](AnswerOf<&rpc::Agent::Client::setConsentRequest> answer) {
+          card->end_answer(answer.ok() ? QString() : sentence(answer.error()));
           if (!answer.ok()) show_selected();  // As it still is.
         });
   }
 
   void clear_preview() {
     preview_->hide();
+    preview_cards_.clear();
     qDeleteAll(preview_->findChildren<QWidget*>(QString(), Qt::FindDirectChildrenOnly));
   }
 
@@ -405,11 +300,16 @@ class CoordinatorsPage final : public ContentPage {
     auto* asks = make_text(preview_);
     asks->setText(card.getOffers().size() == 0
                       ? tr("It has no work now, and does not say what may come.")
-                      : tr("This is the work that may come. You can deny any of it later."));
+                      : tr("This is the work that may come. Deny what you do not want; you can "
+                           "change it at any time."));
     set_text_role(*asks, TextRole::kQuiet);
     preview_layout_->addWidget(asks);
-    for (const auto offer : card.getOffers())
-      preview_layout_->addWidget(new OfferCard(offer, power_text(), /*asks=*/false, preview_));
+    for (const auto offer : card.getOffers()) {
+      auto* offer_card = new OfferCard(offer.getJobClass(), preview_);
+      offer_card->set_offer(offer, power_text(snapshot_, client_settings()));
+      preview_cards_.push_back(offer_card);
+      preview_layout_->addWidget(offer_card);
+    }
     auto* join = new QPushButton(tr("&Join"), preview_);
     join->setObjectName(QStringLiteral("join"));
     join->setDefault(true);
@@ -436,7 +336,11 @@ class CoordinatorsPage final : public ContentPage {
     button->setText(tr("Joining…"));
     set_problem(*join_problem_, {});
     link().call<&rpc::Agent::Client::attachRequest>(
-        this, [&](auto params) { params.setUrl(url.toStdString()); },
+        this,
+        [&](auto params) {
+          params.setUrl(url.toStdString());
+          write_denied(preview_cards_, params);
+        },
         [this, url, held = QPointer(button)](AnswerOf<&rpc::Agent::Client::attachRequest> answer) {
           if (held != nullptr) {
             held->setEnabled(true);
@@ -477,11 +381,9 @@ class CoordinatorsPage final : public ContentPage {
   }
 
   SnapshotPtr snapshot_;
-  QString shown_;  // The URL of the coordinator whose details are shown.
-  QString consents_shown_;
-  std::vector<OfferCard*> offer_cards_;
-  uint32_t deciding_ = UINT32_MAX;  // The offer whose answer is under way.
-  double gpu_watts_ = 150, cpu_watts_ = 45;
+  QString shown_;     // The URL of the coordinator whose details are shown.
+  QString cards_of_;  // The URL of the coordinator whose offers the cards are.
+  std::vector<OfferCard*> offer_cards_, preview_cards_;
   Card *list_card_, *standing_card_, *consent_card_;
   TableModel<ConnectionRow>* model_;
   DataTable* table_;

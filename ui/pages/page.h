@@ -14,13 +14,14 @@ class QSettings;
 namespace shoal::ui {
 
 class AgentLink;
+class ClientSettings;
 
 // What a page works with. All of it outlives the page.
 struct PageContext {
   AgentLink& link;
   const Clock& clock;
-  QSettings& settings;  // Of this window, such as which columns are shown; the client's own rules
-                        // are asked of the link.
+  QSettings& settings;  // Of this window, such as which columns are shown.
+  ClientSettings& client_settings;
 };
 
 class Page : public QWidget {
@@ -43,7 +44,7 @@ class Page : public QWidget {
  protected:
   AgentLink& link() const { return context_.link; }
   const Clock& clock() const { return context_.clock; }
-  QSettings& settings() const { return context_.settings; }
+  ClientSettings& client_settings() const { return context_.client_settings; }
 
  private:
   PageContext context_;
