@@ -1,10 +1,11 @@
 #pragma once
 // What a column of a table is, and the one model that shows rows of any kind by a list of columns.
-// Rows are values that borrow from a message, which the model keeps alive. The Qt thread's.
+// Rows are values that borrow from messages, which the model keeps alive. The Qt thread's.
 
 #include <QAbstractTableModel>
 #include <QCoreApplication>
 #include <QFontDatabase>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <utility>
@@ -53,17 +54,36 @@ class TableModel final : public QAbstractTableModel {
       const int before = static_cast<int>(rows_.size());
       const int after = static_cast<int>(rows.size());
       if (after > before) beginInsertRows({}, before, after - 1);
-      rows_ = std::move(rows);
-      keeps_ = std::move(keeps);
+      take_rows(std::move(keeps), std::move(rows));
       if (after > before) endInsertRows();
       if (before > 0) Q_EMIT dataChanged(index(0, 0), index(before - 1, columnCount() - 1));
       return;
     }
     beginResetModel();
-    rows_ = std::move(rows);
-    keeps_ = std::move(keeps);
+    take_rows(std::move(keeps), std::move(rows));
     endResetModel();
   }
+
+  // More rows at the end, for a list that only grows. When there are more than `rows_max`, the
+  // oldest messages go whole, so that some fewer may stay.
+  void append_rows(std::shared_ptr<const void> keeps, std::vector<Row> rows, size_t rows_max) {
+    if (rows.empty()) return;
+    const int before = static_cast<int>(rows_.size());
+    beginInsertRows({}, before, before + static_cast<int>(rows.size()) - 1);
+    pieces_.push_back({std::move(keeps), rows.size()});
+    rows_.insert(rows_.end(), rows.begin(), rows.end());
+    endInsertRows();
+    size_t old = 0, pieces = 0;
+    while (pieces + 1 < pieces_.size() && rows_.size() - old > rows_max)
+      old += pieces_[pieces++].rows;
+    if (old == 0) return;
+    beginRemoveRows({}, 0, static_cast<int>(old) - 1);
+    rows_.erase(rows_.begin(), rows_.begin() + static_cast<std::ptrdiff_t>(old));
+    pieces_.erase(pieces_.begin(), pieces_.begin() + static_cast<std::ptrdiff_t>(pieces));
+    dropped_ += old;
+    endRemoveRows();
+  }
+  size_t dropped() const { return dropped_; }  // How many gave way in append_rows().
 
   const std::vector<Row>& rows() const { return rows_; }
   const std::vector<Column<Row>>& columns() const { return columns_; }
@@ -114,6 +134,19 @@ class TableModel final : public QAbstractTableModel {
   }
 
  private:
+  // A message that some rows in a row borrow from.
+  struct Piece {
+    std::shared_ptr<const void> keeps;
+    size_t rows;
+  };
+
+  void take_rows(std::shared_ptr<const void> keeps, std::vector<Row> rows) {
+    rows_ = std::move(rows);
+    pieces_.clear();
+    pieces_.push_back({std::move(keeps), rows_.size()});
+    dropped_ = 0;
+  }
+
   // Whether `rows` begins with the rows that are here. Their ends stand for all of them: a list
   // only grows at its end or is another list.
   bool continues(const std::vector<Row>& rows) const {
@@ -133,8 +166,9 @@ class TableModel final : public QAbstractTableModel {
   std::vector<Column<Row>> columns_;
   Identity identity_;
   QFont fixed_font_;
-  std::shared_ptr<const void> keeps_;
+  std::deque<Piece> pieces_;  // In the order of the rows.
   std::vector<Row> rows_;
+  size_t dropped_ = 0;
 };
 
 }  // namespace shoal::ui

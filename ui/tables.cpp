@@ -31,6 +31,35 @@ QString fragments_text(uint32_t first, uint32_t last) {
   return QCoreApplication::translate("tables", "%1 to %2").arg(first + 1).arg(last + 1);
 }
 
+// A unit has items where a stage of a session has parts of a model.
+QString work_parts_text(rpc::Snapshot::Work::Reader work) {
+  const auto unit = work.getUnit();
+  if (unit.getId() == 0) return fragments_text(work.getFirstFragment(), work.getLastFragment());
+  return QCoreApplication::translate("tables", "unit %1, %2 of %3 items")
+      .arg(unit.getId())
+      .arg(format_count(unit.getItemsDone()), format_count(unit.getItems()));
+}
+
+QString work_parts_tip(rpc::Snapshot::Work::Reader work, Millis now) {
+  const auto unit = work.getUnit();
+  if (unit.getId() == 0) {
+    return QCoreApplication::translate("tables", "Which parts of the model this computer holds");
+  }
+  QString tip = QCoreApplication::translate("tables", "Part of a job; it is wanted back by %1.")
+                    .arg(format_when(Millis{unit.getUntilMs()}, now));
+  if (unit.getEstimateMs() > 0) {
+    tip += ' ' + QCoreApplication::translate("tables", "The whole of it takes about %1.")
+                     .arg(format_duration(Millis{static_cast<int64_t>(
+                         std::min<uint64_t>(unit.getEstimateMs(), uint64_t{INT64_MAX}))}));
+  }
+  return tip;
+}
+
+QString past_parts_text(rpc::PastWork::Reader work) {
+  if (work.getUnitId() == 0) return fragments_text(work.getFirstFragment(), work.getLastFragment());
+  return QCoreApplication::translate("tables", "unit %1").arg(work.getUnitId());
+}
+
 // A receipt's reason is a code of schema/message.h.
 QString reason_text(capnp::Text::Reader code) {
   if (code.size() == 0) return {};
@@ -61,6 +90,11 @@ QString verdict_word(rpc::Receipt::Verdict verdict) {
 }
 
 }  // namespace
+
+QString yes_no(bool yes) {
+  return yes ? QCoreApplication::translate("tables", "yes")
+             : QCoreApplication::translate("tables", "no");
+}
 
 QString text_of(capnp::Text::Reader text) {
   return QString::fromStdString(printable(std::string_view(text.cStr(), text.size())));
@@ -123,19 +157,6 @@ QString state_word(const QString& state) {
       {"failed", QT_TRANSLATE_NOOP("tables", "failed")},
   };
   return find_word(kWords, state);
-}
-
-QString device_state_word(rpc::DeviceReport::State state) {
-  switch (state) {
-    case rpc::DeviceReport::State::READY: return QCoreApplication::translate("tables", "ready");
-    case rpc::DeviceReport::State::STARTING:
-      return QCoreApplication::translate("tables", "starting");
-    case rpc::DeviceReport::State::FAILED: return QCoreApplication::translate("tables", "failed");
-    case rpc::DeviceReport::State::DRAINING:
-      return QCoreApplication::translate("tables", "finishing");
-    case rpc::DeviceReport::State::PAUSED: return QCoreApplication::translate("tables", "paused");
-  }
-  return unknown();
 }
 
 QString sensor_word(const QString& name) {
@@ -211,11 +232,7 @@ std::vector<Column<DeviceRow>> device_columns() {
        .text = [](const DeviceRow& row) { return text_of(row.getReport().getInfo().getName()); }},
       {.key = "lent",
        .title = QT_TRANSLATE_NOOP("tables", "Lent"),
-       .text =
-           [](const DeviceRow& row) {
-             return row.getLent() ? QCoreApplication::translate("tables", "yes")
-                                  : QCoreApplication::translate("tables", "no");
-           }},
+       .text = [](const DeviceRow& row) { return yes_no(row.getLent()); }},
       {.key = "state",
        .title = QT_TRANSLATE_NOOP("tables", "State"),
        .text =
@@ -407,16 +424,14 @@ std::vector<Column<WorkRow>> work_columns() {
        .text = [](const WorkRow& row) { return row.device; }},
       {.key = "fragments",
        .title = QT_TRANSLATE_NOOP("tables", "Parts"),
-       .text =
+       .text = [](const WorkRow& row) { return work_parts_text(row.work); },
+       .sort_key =
            [](const WorkRow& row) {
-             return fragments_text(row.work.getFirstFragment(), row.work.getLastFragment());
+             const auto unit = row.work.getUnit();
+             return whole(static_cast<int64_t>(unit.getId() == 0 ? row.work.getFirstFragment()
+                                                                 : unit.getId()));
            },
-       .sort_key = [](const WorkRow& row) { return whole(row.work.getFirstFragment()); },
-       .tip =
-           [](const WorkRow&) {
-             return QCoreApplication::translate("tables",
-                                                "Which parts of the model this computer holds");
-           }},
+       .tip = [](const WorkRow& row) { return work_parts_tip(row.work, row.now); }},
       {.key = "rows",
        .title = QT_TRANSLATE_NOOP("tables", "Tokens"),
        .text =
@@ -572,11 +587,12 @@ std::vector<Column<PastWorkRow>> past_work_columns() {
        .text = [](const PastWorkRow& row) { return text_of(row.work.getCoordinator()); }},
       {.key = "fragments",
        .title = QT_TRANSLATE_NOOP("tables", "Parts"),
-       .text =
+       .text = [](const PastWorkRow& row) { return past_parts_text(row.work); },
+       .sort_key =
            [](const PastWorkRow& row) {
-             return fragments_text(row.work.getFirstFragment(), row.work.getLastFragment());
+             return whole(static_cast<int64_t>(
+                 row.work.getUnitId() == 0 ? row.work.getFirstFragment() : row.work.getUnitId()));
            },
-       .sort_key = [](const PastWorkRow& row) { return whole(row.work.getFirstFragment()); },
        .hidden = true},
       {.key = "steps",
        .title = QT_TRANSLATE_NOOP("tables", "Steps"),
@@ -851,11 +867,7 @@ std::vector<Column<ConnectionRow>> connection_columns() {
        .unit = ""},
       {.key = "trusted",
        .title = QT_TRANSLATE_NOOP("tables", "Trusts you"),
-       .text =
-           [](const ConnectionRow& row) {
-             return row.connection.getTrusted() ? QCoreApplication::translate("tables", "yes")
-                                                : QCoreApplication::translate("tables", "no");
-           },
+       .text = [](const ConnectionRow& row) { return yes_no(row.connection.getTrusted()); },
        .tip =
            [](const ConnectionRow&) {
              return QCoreApplication::translate(
@@ -939,11 +951,7 @@ std::vector<Column<BackendRow>> backend_columns() {
        .text = [](const BackendRow& row) { return text_of(row.getName()); }},
       {.key = "usable",
        .title = QT_TRANSLATE_NOOP("tables", "Works here"),
-       .text =
-           [](const BackendRow& row) {
-             return row.getUsable() ? QCoreApplication::translate("tables", "yes")
-                                    : QCoreApplication::translate("tables", "no");
-           }},
+       .text = [](const BackendRow& row) { return yes_no(row.getUsable()); }},
       {.key = "value",
        .title = QT_TRANSLATE_NOOP("tables", "Says now"),
        .text =

@@ -17,12 +17,12 @@ namespace shoal::ui {
 // Text from the client, of which strangers may have written a part: without control characters.
 QString text_of(capnp::Text::Reader text);
 
+QString yes_no(bool yes);
 QString mode_word(rpc::Mode mode);
 QString privacy_word(rpc::Privacy privacy);
 QString privacy_sentence(rpc::Privacy privacy);  // What it means for who reads the text.
 QString job_class_text(rpc::JobClass::Reader job_class);
 QString state_word(const QString& state);  // Of a connection, of work, of a device's standing.
-QString device_state_word(rpc::DeviceReport::State state);
 QString sensor_word(const QString& name);
 QString level_word(const QString& level);
 

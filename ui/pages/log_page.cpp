@@ -13,7 +13,6 @@
 #include <QPushButton>
 #include <QSaveFile>
 #include <QScrollBar>
-#include <QSignalBlocker>
 #include <QTimer>
 #include <QVBoxLayout>
 #include <algorithm>
@@ -36,7 +35,6 @@ constexpr uint32_t kLinesPerCall = 2'000;
 constexpr size_t kLinesMax = 20'000;  // Older ones are let go.
 
 using LogAnswer = AnswerOf<&rpc::Agent::Client::logRequest>;
-using LogPiece = std::shared_ptr<const Kept<rpc::Agent::LogResults>>;
 
 // 0 is the worst.
 int level_rank(const QString& level) {
@@ -166,7 +164,7 @@ class LogPage final : public ContentPage {
     // A new process counts its lines from the start.
     if (snapshot->reader().getPid() != pid_) {
       pid_ = snapshot->reader().getPid();
-      pieces_.clear();
+      model_->set_rows(nullptr, {});
       newest_ = 0;
     }
     if (ask_.isActive()) return;
@@ -199,35 +197,17 @@ class LogPage final : public ContentPage {
           fetching_ = false;
           set_problem(*problem_, answer.ok() ? QString() : sentence(answer.error()));
           if (!answer.ok()) return;
-          const auto lines = answer.value()->reader().getLines();
-          if (lines.size() == 0) return;
+          std::vector<LogRow> lines;
+          for (const auto line : answer.value()->reader().getLines()) lines.push_back(line);
+          if (lines.empty()) return;
           // An answer to a question of before a restart.
-          if (lines[0].getId() <= newest_) return;
-          newest_ = lines[lines.size() - 1].getId();
-          pieces_.push_back(answer.value());
-          show_lines();
+          if (lines.front().getId() <= newest_) return;
+          newest_ = lines.back().getId();
+          for (const LogRow& line : lines) add_module(text_of(line.getModule()));
+          model_->append_rows(answer.value(), std::move(lines), kLinesMax);
+          show_count();
+          if (follow_->isChecked()) follow(true);
         });
-  }
-
-  void show_lines() {
-    size_t count = 0;
-    for (const LogPiece& piece : pieces_) count += piece->reader().getLines().size();
-    while (pieces_.size() > 1 && count > kLinesMax) {
-      count -= pieces_.front()->reader().getLines().size();
-      pieces_.erase(pieces_.begin());
-    }
-    const auto kept = std::make_shared<const std::vector<LogPiece>>(pieces_);
-    std::vector<LogRow> rows;
-    rows.reserve(count);
-    for (const LogPiece& piece : *kept) {
-      for (const auto line : piece->reader().getLines()) {
-        rows.push_back(line);
-        add_module(text_of(line.getModule()));
-      }
-    }
-    model_->set_rows(kept, std::move(rows));
-    show_count();
-    if (follow_->isChecked()) follow(true);
   }
 
   void add_module(const QString& module) {
@@ -275,7 +255,6 @@ class LogPage final : public ContentPage {
         Millis{60'000});
   }
 
-  std::vector<LogPiece> pieces_;
   uint64_t newest_ = 0;
   uint32_t pid_ = 0;
   bool fetching_ = false;

@@ -9,12 +9,12 @@
 #include <QLocale>
 #include <QPushButton>
 #include <QTimer>
-#include <QToolButton>
 #include <QVBoxLayout>
 #include <algorithm>
 #include <map>
 
 #include "ui/agent_link.h"
+#include "ui/client_settings.h"
 #include "ui/format.h"
 #include "ui/messages.h"
 #include "ui/pages/content_page.h"
@@ -114,17 +114,13 @@ class Steps {
 using StatisticsAnswer = AnswerOf<&rpc::Agent::Client::statisticsRequest>;
 using ReceiptsAnswer = AnswerOf<&rpc::Agent::Client::receiptsRequest>;
 using Rows = std::shared_ptr<const Kept<rpc::Agent::StatisticsResults>>;
-using ReceiptList = std::vector<std::shared_ptr<const Kept<rpc::Agent::ReceiptsResults>>>;
 
 class StatisticsPage final : public ContentPage {
   Q_OBJECT
 
  public:
   StatisticsPage(const PageContext& context, QWidget* parent) : ContentPage(context, parent) {
-    auto* scroller = new Scroller(content());
-    auto* outer = new QVBoxLayout(content());
-    outer->setContentsMargins(0, 0, 0, 0);
-    outer->addWidget(scroller);
+    Scroller* const scroller = make_scroller();
     QVBoxLayout* const body = scroller->body();
     body->addLayout(make_choice());
     body->addWidget(make_problem_line());
@@ -135,6 +131,9 @@ class StatisticsPage final : public ContentPage {
     body->addStretch();
     refresh_.setInterval(kRefreshMs);
     connect(&refresh_, &QTimer::timeout, this, &StatisticsPage::fetch);
+    connect(&context.client_settings, &ClientSettings::changed, this, [this] {
+      if (isVisible()) show_rows();
+    });
     set_range(Range::kWeek);
   }
 
@@ -154,7 +153,7 @@ class StatisticsPage final : public ContentPage {
     if (!refresh_.isActive()) {  // It came on screen, or the client came.
       refresh_.start();
       fetch();
-      fetch_currency();
+      client_settings().refresh();
       fetch_receipts();
     }
     show_figures();
@@ -305,11 +304,16 @@ class StatisticsPage final : public ContentPage {
         new DataTable(receipt_model_, QStringLiteral("receipts"), tr("Receipts"), card);
     receipt_table_->set_empty_text(tr("No receipt yet: the first comes with the first work."));
     receipt_table_->set_rows_shown(8);
+    receipt_count_ = make_text(card);
+    receipt_count_->setObjectName(QStringLiteral("receipt_count"));
+    set_text_role(*receipt_count_, TextRole::kSmall);
+    receipt_count_->hide();
     receipt_table_->sort_by(0, Qt::DescendingOrder);
     card->body()->addWidget(about);
     card->body()->addLayout(row);
     card->body()->addWidget(report_table_);
     card->body()->addWidget(receipt_table_);
+    card->body()->addWidget(receipt_count_);
     connect(verify_, &QPushButton::clicked, this, &StatisticsPage::verify);
     return card;
   }
@@ -328,7 +332,8 @@ class StatisticsPage final : public ContentPage {
     const QDateTime today = now().date().startOfDay();
     const int days = range_ == Range::kWeek ? 6 : range_ == Range::kMonth ? 29 : 0;
     const int64_t from = range_ == Range::kEver ? 0 : today.addDays(-days).toMSecsSinceEpoch();
-    const int64_t step = range_ == Range::kEver ? kDayMs : kHourMs;
+    // As fine as the steps of the charts, and no finer.
+    const int64_t step = range_ == Range::kToday ? kHourMs : kDayMs;
     link().call<&rpc::Agent::Client::statisticsRequest>(
         this,
         [&](auto params) {
@@ -341,20 +346,6 @@ class StatisticsPage final : public ContentPage {
           set_problem(*problem_, answer.ok() ? QString() : sentence(answer.error()));
           if (!answer.ok()) return;
           rows_ = answer.value();
-          show_rows();
-        });
-  }
-
-  // In which currency costs are, as the client's settings say.
-  void fetch_currency() {
-    link().call<&rpc::Agent::Client::settingsRequest>(
-        this, [](auto) {},
-        [this](AnswerOf<&rpc::Agent::Client::settingsRequest> answer) {
-          if (!answer.ok()) return;
-          for (const auto setting : answer.value()->reader().getSettings()) {
-            if (setting.getKey() == "energy.currency" && setting.getValue().isText())
-              currency_ = text_of(setting.getValue().getText());
-          }
           show_rows();
         });
   }
@@ -391,7 +382,7 @@ class StatisticsPage final : public ContentPage {
         DeviceSums& sums = by_device[id];
         sums.id = id;
         sums.name = names_.name(row.getDeviceId());
-        sums.currency = currency_;
+        sums.currency = client_settings().currency();
         sums.sums.add(row.getTotals());
         sums.sums.add_temperature(row.getTemperatureMax());
       }
@@ -449,9 +440,9 @@ class StatisticsPage final : public ContentPage {
     data.series = {series(tr("Energy"), [](const Sums& sums) { return sums.kilowatt_hours; })};
     energy_chart_->set_data(data, tr("kWh"), [](double value) { return format_energy(value); });
     data.series = {series(tr("Cost"), [](const Sums& sums) { return sums.cost; })};
-    cost_chart_->set_data(data, currency_, [currency = currency_](double value) {
-      return format_money(value, currency);
-    });
+    const QString currency = client_settings().currency();
+    cost_chart_->set_data(data, currency,
+                          [currency](double value) { return format_money(value, currency); });
     data.series.clear();
     for (const auto& [id, values] : heat)
       data.series.push_back({names_.name(id.toUtf8().constData()), values});
@@ -494,7 +485,8 @@ class StatisticsPage final : public ContentPage {
         sums.kilowatt_hours > 0
             ? tr("%1 credit for a kWh").arg(format_credit(sums.confirmed / sums.kilowatt_hours))
             : QString());
-    cost_->set(tr("Cost"), format_money(sums.cost, currency_), tr("at your price"));
+    cost_->set(tr("Cost"), format_money(sums.cost, client_settings().currency()),
+               tr("at your price"));
     network_->set(
         tr("Network"), format_bytes(sums.bytes_down + sums.bytes_up),
         tr("%1 down, %2 up").arg(format_bytes(sums.bytes_down), format_bytes(sums.bytes_up)));
@@ -531,7 +523,7 @@ class StatisticsPage final : public ContentPage {
   void fetch_receipts() {
     if (fetching_receipts_) return;
     fetching_receipts_ = true;
-    fetch_receipts_after(receipts_.empty() ? 0 : last_receipt_);
+    fetch_receipts_after(last_receipt_);
   }
 
   // What was read stays; only what is new is asked for, in pieces.
@@ -547,25 +539,31 @@ class StatisticsPage final : public ContentPage {
             fetching_receipts_ = false;
             return;
           }
-          receipts_.push_back(answer.value());
-          const auto list = answer.value()->reader().getReceipts();
-          last_receipt_ = list[list.size() - 1].getRow();
-          show_receipts();
-          if (receipt_model_->rows().size() < kReceiptsShownMax)
-            fetch_receipts_after(last_receipt_);
-          else
+          std::vector<ReceiptRow> rows;
+          for (const auto receipt : answer.value()->reader().getReceipts())
+            rows.push_back({receipt, names_.name(receipt.getReceipt().getDeviceId())});
+          const uint64_t last = rows.back().stored.getRow();
+          if (last <= last_receipt_) {  // No client of ours answers so.
             fetching_receipts_ = false;
+            return;
+          }
+          last_receipt_ = last;
+          receipt_model_->append_rows(answer.value(), std::move(rows), kReceiptsShownMax);
+          show_receipt_count();
+          fetch_receipts_after(last_receipt_);
         });
   }
 
-  void show_receipts() {
-    const auto kept = std::make_shared<const ReceiptList>(receipts_);
-    std::vector<ReceiptRow> rows;
-    for (const auto& piece : *kept) {
-      for (const auto receipt : piece->reader().getReceipts())
-        rows.push_back({receipt, names_.name(receipt.getReceipt().getDeviceId())});
-    }
-    receipt_model_->set_rows(kept, std::move(rows));
+  // The newest are in the table; the check is of all.
+  void show_receipt_count() {
+    uint64_t stored = 0;
+    if (snapshot_ == nullptr) return;
+    for (const auto connection : snapshot_->reader().getConnections())
+      stored += connection.getReceiptsStored();
+    const size_t shown = receipt_model_->rows().size();
+    receipt_count_->setText(tr("The newest %1 receipts. All of them are verified, older ones too.")
+                                .arg(format_count(static_cast<double>(shown))));
+    receipt_count_->setVisible(receipt_model_->dropped() > 0 || stored > shown);
   }
 
   Range range_ = Range::kWeek;
@@ -573,8 +571,6 @@ class StatisticsPage final : public ContentPage {
   Rows rows_;
   Sums sums_;
   DeviceNames names_;
-  QString currency_;
-  ReceiptList receipts_;
   uint64_t last_receipt_ = 0;
   bool fetching_receipts_ = false;
   QTimer refresh_;
@@ -586,7 +582,7 @@ class StatisticsPage final : public ContentPage {
   TableModel<DeviceSums>* device_model_;
   DataTable* device_table_;
   QPushButton* verify_;
-  QLabel* verified_;
+  QLabel *verified_, *receipt_count_;
   TableModel<ReportRow>* report_model_;
   DataTable* report_table_;
   TableModel<ReceiptRow>* receipt_model_;

@@ -1,7 +1,6 @@
 // What this computer works on now, what it fetches, and what it has done.
 
 #include <QLabel>
-#include <QSplitter>
 #include <QVBoxLayout>
 
 #include "ui/agent_link.h"
@@ -26,7 +25,7 @@ class WorkPage final : public ContentPage {
     work_model_ = new TableModel<WorkRow>(
         work_columns(), [](const WorkRow& row) { return QString::number(row.work.getLeaseId()); },
         this);
-    work_table_ = new DataTable(work_model_, QStringLiteral("work"), tr("Stages now"), this);
+    work_table_ = new DataTable(work_model_, QStringLiteral("work"), tr("Work now"), this);
     work_table_->set_rows_shown(4);
     transfer_model_ = new TableModel<TransferRow>(
         transfer_columns(), [](const TransferRow& row) { return text_of(row.getDigest()); }, this);
@@ -42,17 +41,14 @@ class WorkPage final : public ContentPage {
         },
         this);
     past_table_ = new DataTable(past_model_, QStringLiteral("history"), tr("History"), this);
-    past_table_->set_empty_text(tr("No stage has ended yet."));
+    past_table_->set_empty_text(tr("No work has ended yet."));
     past_table_->sort_by(0, Qt::DescendingOrder);
     past_table_->setMinimumHeight(220);
     problem_ = make_problem(this);
 
-    auto* scroller = new Scroller(content());
-    auto* outer = new QVBoxLayout(content());
-    outer->setContentsMargins(0, 0, 0, 0);
-    outer->addWidget(scroller);
+    Scroller* const scroller = make_scroller();
     const std::pair<DataTable*, QString> kTables[] = {
-        {work_table_, tr("Stages now")},
+        {work_table_, tr("Work now")},
         {transfer_table_, tr("Transfers")},
         {past_table_, tr("History")},
     };
@@ -71,7 +67,7 @@ class WorkPage final : public ContentPage {
     names_ = DeviceNames(snapshot->reader());
     // Why there is no work is the first thing that somebody wants to know here.
     const auto overall = snapshot->reader().getOverall();
-    QString why = tr("No stage is open. %1").arg(sentence(overall.getWhy()));
+    QString why = tr("Nothing is worked on now. %1").arg(sentence(overall.getWhy()));
     const QString remedy = sentence(overall.getRemedy());
     if (!remedy.isEmpty()) why += ' ' + remedy;
     work_table_->set_empty_text(why);

@@ -13,6 +13,8 @@
 #include <QMessageBox>
 #include <QPainter>
 #include <QSaveFile>
+#include <QSettings>
+#include <QSortFilterProxyModel>
 #include <QStackedLayout>
 #include <QStandardPaths>
 #include <QStyledItemDelegate>
@@ -30,7 +32,8 @@ namespace {
 constexpr int kColumnWidthMin = 104;
 constexpr int kColumnWidthMax = 340;
 constexpr int kColumnSpace = 8;
-constexpr int kRowsMeasuredMax = 200;  // For the first width of a column.
+constexpr int kColumnWidthKeptMax = 4'000;  // A settings file may hold anything.
+constexpr int kRowsMeasuredMax = 200;       // For the first width of a column.
 
 bool is_number(const QVariant& value) {
   switch (value.typeId()) {
@@ -240,9 +243,6 @@ DataTable::DataTable(QAbstractItemModel* model, const QString& name, const QStri
     fill_menu(menu.addMenu(tr("C&olumns")));
     menu.exec(view_->viewport()->mapToGlobal(at));
   });
-  connect(view_, &QTableView::activated, this, [this](const QModelIndex& index) {
-    Q_EMIT row_activated(proxy_->mapToSource(index).row());
-  });
   connect(view_->selectionModel(), &QItemSelectionModel::selectionChanged, this, [this] {
     copy_->setEnabled(view_->selectionModel()->hasSelection());
     Q_EMIT selection_changed();
@@ -255,11 +255,13 @@ DataTable::DataTable(QAbstractItemModel* model, const QString& name, const QStri
     model_changed();
   });
   connect(model_, &QAbstractItemModel::rowsInserted, this, &DataTable::model_changed);
+  connect(model_, &QAbstractItemModel::rowsRemoved, this, &DataTable::model_changed);
   view_->viewport()->installEventFilter(this);
+  view_->horizontalHeader()->viewport()->installEventFilter(this);
   connect(view_->horizontalHeader(), &QHeaderView::sectionResized, this, [this](int column) {
     const QHeaderView* const header = view_->horizontalHeader();
     const bool last = header->visualIndex(column) == header->count() - 1;  // It stretches.
-    if (!fitting_ && !last && header->isVisible()) widths_chosen_ = header->underMouse();
+    if (!fitting_ && !last && dragging_) widths_chosen_ = true;
   });
   retranslate();
   copy_->setEnabled(false);
@@ -431,6 +433,7 @@ void DataTable::fill_menu(QMenu* menu) {
     connect(action, &QAction::toggled, view_, [this, column](bool on) {
       view_->setColumnHidden(column, !on);
       fit_columns();
+      keep_columns();
     });
   }
 }
@@ -440,6 +443,10 @@ void DataTable::size_columns() {
   if (sized_ || model_->rowCount() == 0) return;
   sized_ = true;
   fitting_ = true;
+  if (widths_chosen_) {
+    fitting_ = false;
+    return;
+  }
   view_->horizontalHeader()->setResizeContentsPrecision(kRowsMeasuredMax);
   view_->resizeColumnsToContents();
   for (int column = 0; column < model_->columnCount(); ++column) {
@@ -450,6 +457,39 @@ void DataTable::size_columns() {
   }
   fitting_ = false;
   fit_columns();
+}
+
+void DataTable::keep_columns_in(QSettings& settings) {
+  settings_ = &settings;
+  const QString group = QStringLiteral("tables/") + name_;
+  const QVariantMap shown = settings.value(group + QStringLiteral("/columns")).toMap();
+  const QVariantMap widths = settings.value(group + QStringLiteral("/widths")).toMap();
+  fitting_ = true;
+  for (int column = 0; column < model_->columnCount(); ++column) {
+    const QString key = model_->headerData(column, Qt::Horizontal, kKeyRole).toString();
+    // The first always stays; what is new since then is as its column says.
+    if (shown.contains(key) && column != 0)
+      view_->setColumnHidden(column, !shown.value(key).toBool());
+    const int width = widths.value(key).toInt();
+    if (width <= 0) continue;
+    view_->setColumnWidth(column, std::min(width, kColumnWidthKeptMax));
+    widths_chosen_ = true;
+  }
+  fitting_ = false;
+}
+
+void DataTable::keep_columns() {
+  if (settings_ == nullptr) return;
+  QVariantMap shown, widths;
+  for (int column = 0; column < model_->columnCount(); ++column) {
+    const QString key = model_->headerData(column, Qt::Horizontal, kKeyRole).toString();
+    const bool hidden = view_->isColumnHidden(column);
+    shown[key] = !hidden;
+    if (widths_chosen_ && !hidden) widths[key] = view_->columnWidth(column);
+  }
+  const QString group = QStringLiteral("tables/") + name_;
+  settings_->setValue(group + QStringLiteral("/columns"), shown);
+  if (widths_chosen_) settings_->setValue(group + QStringLiteral("/widths"), widths);
 }
 
 // As wide as they like, if there is room; else the widest texts give way, numbers never. Once the
@@ -485,6 +525,14 @@ void DataTable::fit_columns() {
 
 bool DataTable::eventFilter(QObject* watched, QEvent* event) {
   if (watched == view_->viewport() && event->type() == QEvent::Resize) fit_columns();
+  if (watched == view_->horizontalHeader()->viewport()) {
+    if (event->type() == QEvent::MouseButtonPress || event->type() == QEvent::MouseButtonDblClick)
+      dragging_ = true;
+    if (event->type() == QEvent::MouseButtonRelease) {
+      dragging_ = false;
+      if (widths_chosen_) keep_columns();
+    }
+  }
   return QWidget::eventFilter(watched, event);
 }
 

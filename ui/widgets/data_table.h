@@ -2,7 +2,6 @@
 // A table that people can sort, filter, copy and save: the view of any TableModel. Says what to do
 // when there is nothing to show.
 
-#include <QSortFilterProxyModel>
 #include <QTableView>
 #include <QWidget>
 #include <functional>
@@ -12,6 +11,7 @@ class QHBoxLayout;
 class QLabel;
 class QLineEdit;
 class QMenu;
+class QSettings;
 class QStackedLayout;
 class QToolButton;
 
@@ -25,10 +25,14 @@ class DataTable : public QWidget {
   Q_OBJECT
 
  public:
-  // `name` is stable: under it the widths and hidden columns are kept. `title` is what a screen
-  // reader calls it. The model outlives the table or is its child.
+  // `name` is stable: for settings and tests. `title` is what a screen reader calls it. The model
+  // outlives the table or is its child.
   DataTable(QAbstractItemModel* model, const QString& name, const QString& title,
             QWidget* parent = nullptr);
+
+  // Takes up the columns and widths that the owner chose here before, and keeps what he chooses
+  // from now on. `settings` outlives the table.
+  void keep_columns_in(QSettings& settings);
 
   QTableView* view() { return view_; }
   QLineEdit* filter_edit() { return filter_; }
@@ -55,7 +59,6 @@ class DataTable : public QWidget {
 
  Q_SIGNALS:
   void selection_changed();
-  void row_activated(int source_row);
 
  protected:
   void changeEvent(QEvent* event) override;
@@ -69,6 +72,7 @@ class DataTable : public QWidget {
   void model_changed();
   void size_columns();
   void fit_columns();
+  void keep_columns();
   void retranslate();
 
   QAbstractItemModel* model_;
@@ -91,8 +95,10 @@ class DataTable : public QWidget {
   int rows_shown_ = 0;
   bool sized_ = false;
   bool fitting_ = false;
+  bool dragging_ = false;       // The owner's hand is on the header.
   bool widths_chosen_ = false;  // By the owner: then they stay.
-  std::vector<int> widths_;     // What each column would like.
+  QSettings* settings_ = nullptr;
+  std::vector<int> widths_;  // What each column would like.
 };
 
 }  // namespace shoal::ui
