@@ -1,6 +1,5 @@
 #include "ui/about.h"
 
-#include <QFormLayout>
 #include <QHBoxLayout>
 #include <QPushButton>
 #include <QSettings>

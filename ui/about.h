@@ -2,7 +2,6 @@
 // What belongs to the window itself: how it looks, whether it starts at login, what it says by
 // itself; the version, the licence, and who to ask.
 
-#include <QButtonGroup>
 #include <QCheckBox>
 #include <QComboBox>
 #include <QLabel>

@@ -1,6 +1,5 @@
 #include "ui/autostart.h"
 
-#include <QDir>
 #include <QFile>
 #include <QFileInfo>
 #include <QStandardPaths>

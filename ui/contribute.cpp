@@ -2,6 +2,9 @@
 
 #include <QCoreApplication>
 #include <QDateTime>
+#include <QMenu>
+#include <iterator>
+#include <optional>
 
 #include "ui/format.h"
 
@@ -53,8 +56,23 @@ Millis pause_end(rpc::Snapshot::Reader snapshot) {
   return Millis{end};
 }
 
+bool is_any_paused(rpc::Snapshot::Reader snapshot) {
+  for (const auto resource : snapshot.getResources()) {
+    if (resource.getMode() == rpc::Mode::PAUSED) return true;
+  }
+  return false;
+}
+
+void fill_pause_menu(QMenu& menu, Millis now, const std::function<void(Millis)>& chosen) {
+  menu.clear();
+  for (const PauseChoice& choice : pause_choices(now)) {
+    QObject::connect(menu.addAction(choice.text), &QAction::triggered, &menu,
+                     [chosen, length = choice.length] { chosen(length); });
+  }
+}
+
 void set_mode(AgentLink& link, QObject* receiver, rpc::Resource resource, rpc::Mode mode,
-              Millis length, Failed failed) {
+              Millis length, Answered answered) {
   link.call<&rpc::Agent::Client::setModeRequest>(
       receiver,
       [&](auto params) {
@@ -62,25 +80,47 @@ void set_mode(AgentLink& link, QObject* receiver, rpc::Resource resource, rpc::M
         params.setMode(mode);
         params.setForMs(static_cast<uint64_t>(std::max<int64_t>(length.count, 0)));
       },
-      [failed = std::move(failed)](AnswerOf<&rpc::Agent::Client::setModeRequest> answer) {
-        if (!answer.ok() && failed) failed(answer.error());
+      [answered = std::move(answered)](AnswerOf<&rpc::Agent::Client::setModeRequest> answer) {
+        answered(answer.ok() ? nullptr : &answer.error());
       });
 }
 
-void pause_all(AgentLink& link, QObject* receiver, Millis length, Failed failed) {
-  for (const rpc::Resource resource : kResources) {
-    set_mode(link, receiver, resource, rpc::Mode::PAUSED, length, failed);
-  }
+namespace {
+
+using Order = std::function<void(rpc::Resource resource, Answered answered)>;
+
+// One after another, so that there is one answer. A failure holds up none of the others.
+void order_each(size_t at, const Order& order, const std::optional<Error>& first,
+                const Answered& answered) {
+  if (at == std::size(kResources)) return answered(first.has_value() ? &*first : nullptr);
+  order(kResources[at], [at, order, first, answered](const Error* error) {
+    const bool is_first = error != nullptr && !first.has_value();
+    order_each(at + 1, order, is_first ? std::optional<Error>(*error) : first, answered);
+  });
 }
 
-void resume_all(AgentLink& link, QObject* receiver, Failed failed) {
-  for (const rpc::Resource resource : kResources) {
-    link.call<&rpc::Agent::Client::resumeRequest>(
-        receiver, [&](auto params) { params.setResource(resource); },
-        [failed](AnswerOf<&rpc::Agent::Client::resumeRequest> answer) {
-          if (!answer.ok() && failed) failed(answer.error());
-        });
-  }
+}  // namespace
+
+void pause_all(AgentLink& link, QObject* receiver, Millis length, Answered answered) {
+  order_each(
+      0,
+      [&link, receiver, length](rpc::Resource resource, Answered one) {
+        set_mode(link, receiver, resource, rpc::Mode::PAUSED, length, std::move(one));
+      },
+      {}, answered);
+}
+
+void resume_all(AgentLink& link, QObject* receiver, Answered answered) {
+  order_each(
+      0,
+      [&link, receiver](rpc::Resource resource, Answered one) {
+        link.call<&rpc::Agent::Client::resumeRequest>(
+            receiver, [&](auto params) { params.setResource(resource); },
+            [one = std::move(one)](AnswerOf<&rpc::Agent::Client::resumeRequest> answer) {
+              one(answer.ok() ? nullptr : &answer.error());
+            });
+      },
+      {}, answered);
 }
 
 QString activity_word(rpc::Activity activity) {

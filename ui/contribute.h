@@ -8,6 +8,8 @@
 
 #include "ui/agent_link.h"
 
+class QMenu;
+
 namespace shoal::ui {
 
 struct PauseChoice {
@@ -16,19 +18,23 @@ struct PauseChoice {
 };
 // 15 minutes, 1 hour, 4 hours, until tomorrow, until I resume.
 std::vector<PauseChoice> pause_choices(Millis now);
+// Makes `menu` say them; `chosen` gets the length.
+void fill_pause_menu(QMenu& menu, Millis now, const std::function<void(Millis)>& chosen);
 
 // Whether anything is lent: not both GPU and CPU are paused by the owner.
 bool is_contributing(rpc::Snapshot::Reader snapshot);
+bool is_any_paused(rpc::Snapshot::Reader snapshot);  // So that there is something to resume.
 // When the pause ends by itself; 0: it does not, or there is none.
 Millis pause_end(rpc::Snapshot::Reader snapshot);
 
-// All three resources at once. `failed` is told the first error, on this thread.
-using Failed = std::function<void(const Error&)>;
-void pause_all(AgentLink& link, QObject* receiver, Millis length, Failed failed);
-// All go by the rules again, but for those that work always.
-void resume_all(AgentLink& link, QObject* receiver, Failed failed);
+// Called once, on this thread, when all of an order was answered: null, or what failed first.
+using Answered = std::function<void(const Error* error)>;
+// All three resources, one after another.
+void pause_all(AgentLink& link, QObject* receiver, Millis length, Answered answered);
+// Each goes back to the mode before its pause.
+void resume_all(AgentLink& link, QObject* receiver, Answered answered);
 void set_mode(AgentLink& link, QObject* receiver, rpc::Resource resource, rpc::Mode mode,
-              Millis length, Failed failed);
+              Millis length, Answered answered);
 
 QString activity_word(rpc::Activity activity);  // "Working"
 QString activity_icon(rpc::Activity activity);  // For colored_icon().

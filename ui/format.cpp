@@ -61,6 +61,14 @@ QString format_countdown(Millis left) {
   return QString::number(seconds / 3600) + ":" + two(seconds / 60 % 60) + ":" + two(seconds % 60);
 }
 
+QString format_short_time(Millis duration) {
+  const QLocale locale;
+  if (duration.count < 1'000)
+    return Format::tr("%1 ms").arg(locale.toString(qint64{duration.count}));
+  return Format::tr("%1 s").arg(
+      locale.toString(static_cast<double>(duration.count) / 1'000, 'f', 1));
+}
+
 QString format_bytes(double bytes) {
   if (std::isnan(bytes)) return kUnknown;
   return scaled(bytes, {"B", "kB", "MB", "GB", "TB", "PB"}, 1000);

@@ -14,6 +14,9 @@ QString format_duration(Millis duration);
 // As a clock that runs down: "14:59", "1:03:20".
 QString format_countdown(Millis left);
 
+// "260 ms", "1.5 s"
+QString format_short_time(Millis duration);
+
 QString format_bytes(double bytes);            // "1.5 GB": powers of 1000.
 QString format_bytes_per_second(double rate);  // "12 MB/s"
 QString format_flops_per_second(double rate);  // "4.1 TFLOP/s"

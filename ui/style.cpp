@@ -21,11 +21,6 @@ bool is(const QWidget* widget, const char* property) {
   return widget != nullptr && widget->property(property).toBool();
 }
 
-QColor mixed(const QColor& a, const QColor& b, qreal share_of_b) {
-  const auto mix = [share_of_b](int x, int y) { return qRound(x + (y - x) * share_of_b); };
-  return QColor(mix(a.red(), b.red()), mix(a.green(), b.green()), mix(a.blue(), b.blue()));
-}
-
 void draw_panel(QPainter& painter, const QRect& rect, const QColor& fill, const QColor& line) {
   painter.save();
   painter.setRenderHint(QPainter::Antialiasing);

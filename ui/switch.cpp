@@ -66,7 +66,7 @@ void Switch::paintEvent(QPaintEvent*) {
   const qreal size = track.height() - 8;
   const QRectF knob(track.left() + 4 + place_ * (track.width() - size - 8), track.top() + 4, size,
                     size);
-  const QColor on_fill = colors.dark() ? QColor(0x10, 0x18, 0x14) : QColor(Qt::white);
+  const QColor on_fill = colors.accent_text;
   painter.setPen(Qt::NoPen);
   painter.setBrush(isChecked() && isEnabled() ? on_fill : colors.text_quiet);
   painter.drawEllipse(knob);

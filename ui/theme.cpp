@@ -7,7 +7,6 @@
 #include <QDBusPendingReply>
 #include <QDBusVariant>
 #include <QLabel>
-#include <QStyleFactory>
 
 #include "ui/style.h"
 
@@ -99,11 +98,6 @@ const Colors& dark_contrast() {
   return kColors;
 }
 
-QColor mixed(const QColor& a, const QColor& b, qreal share_of_b) {
-  const auto mix = [share_of_b](int x, int y) { return qRound(x + (y - x) * share_of_b); };
-  return QColor(mix(a.red(), b.red()), mix(a.green(), b.green()), mix(a.blue(), b.blue()));
-}
-
 }  // namespace
 
 const Colors& colors_of(Scheme scheme) {
@@ -125,10 +119,9 @@ const Colors& colors_of(const QPalette& palette) {
   return window.lightness() < 128 ? dark() : light();
 }
 
-QColor state_color(const Colors& colors, rpc::Activity activity) {
-  const auto index = static_cast<size_t>(activity);
-  // A newer client may know a state that this window does not.
-  return colors.states[index < colors.states.size() ? index : colors.states.size() - 1];
+QColor mixed(const QColor& a, const QColor& b, qreal share_of_b) {
+  const auto mix = [share_of_b](int x, int y) { return qRound(x + (y - x) * share_of_b); };
+  return QColor(mix(a.red(), b.red()), mix(a.green(), b.green()), mix(a.blue(), b.blue()));
 }
 
 void set_text_role(QLabel& label, TextRole role) {
@@ -205,6 +198,7 @@ void Theme::set_choice(Choice choice) {
 }
 
 void Theme::set_desktop(bool dark, bool contrast, bool reduced_motion) {
+  pretended_ = true;
   desktop_dark_ = dark;
   desktop_contrast_ = contrast;
   reduced_motion_ = reduced_motion;
@@ -244,6 +238,7 @@ void Theme::portal_setting_changed(const QString& group, const QString& key,
 }
 
 void Theme::take_portal_setting(const QString& group, const QString& key, const QVariant& value) {
+  if (pretended_) return;
   QVariant inner = value;
   // Read() of older portals puts a variant into a variant.
   for (int depth = 0; depth < 3 && inner.canConvert<QDBusVariant>(); ++depth) {

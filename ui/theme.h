@@ -13,13 +13,12 @@ class QApplication;
 class QDBusVariant;
 class QLabel;
 class QVariant;
-class QWidget;
 
 namespace shoal::ui {
 
 class Style;
 
-// Spaces in logical pixels. Nothing is placed by any other number.
+// Spaces in logical pixels: between and within the parts of a page.
 constexpr int kSpaceSmall = 4;
 constexpr int kSpace = 8;
 constexpr int kSpaceLarge = 16;
@@ -47,7 +46,7 @@ struct Colors {
 // (QEvent::PaletteChange).
 const Colors& colors_of(const QPalette& palette);
 const Colors& colors_of(Scheme scheme);
-QColor state_color(const Colors& colors, rpc::Activity activity);
+QColor mixed(const QColor& a, const QColor& b, qreal share_of_b);
 
 enum class TextRole {
   kBody,
@@ -77,7 +76,8 @@ class Theme : public QObject {
   // Whether the desktop asks for less motion: then nothing slides or fades.
   bool reduced_motion() const { return reduced_motion_; }
 
-  // As if the desktop had said so; for tests and pictures.
+  // As if the desktop had said so; for tests and pictures. What the real one says, now or in an
+  // answer that is under way, no longer counts.
   void set_desktop(bool dark, bool contrast, bool reduced_motion);
 
  Q_SIGNALS:
@@ -98,6 +98,7 @@ class Theme : public QObject {
   bool desktop_dark_ = false;
   bool desktop_contrast_ = false;
   bool reduced_motion_ = false;
+  bool pretended_ = false;  // By set_desktop().
   bool applied_ = false;
 };
 

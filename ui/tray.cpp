@@ -42,7 +42,9 @@ Tray::Tray(AgentLink& link, const Clock& clock, TrayHost& host, QObject* parent)
   menu_.addAction(&quit_);
   menu_.setDefaultAction(&open_);
 
-  const auto tell = [this](const Error& error) { Q_EMIT failed(error); };
+  const auto tell = [this](const Error* error) {
+    if (error != nullptr) Q_EMIT failed(*error);
+  };
   connect(&contribute_, &QAction::triggered, this, [this, tell](bool on) {
     if (on) {
       resume_all(link_, this, tell);
@@ -54,8 +56,12 @@ Tray::Tray(AgentLink& link, const Clock& clock, TrayHost& host, QObject* parent)
   connect(&start_, &QAction::triggered, this, &Tray::start_wanted);
   connect(&open_, &QAction::triggered, this, &Tray::open_wanted);
   connect(&quit_, &QAction::triggered, this, &Tray::quit_wanted);
-  connect(&menu_, &QMenu::aboutToShow, this, &Tray::fill_pause_menu);
-  fill_pause_menu();
+  const auto fill = [this, tell] {
+    fill_pause_menu(pause_menu_, clock_.now_wall(),
+                    [this, tell](Millis length) { pause_all(link_, this, length, tell); });
+  };
+  connect(&menu_, &QMenu::aboutToShow, this, fill);
+  fill();
 
   connect(&link_, &AgentLink::snapshot_arrived, this, &Tray::show_snapshot);
   connect(&link_, &AgentLink::state_changed, this, &Tray::show_snapshot);
@@ -79,16 +85,6 @@ void Tray::place() {
   icon_->show();
 }
 
-void Tray::fill_pause_menu() {
-  pause_menu_.clear();
-  for (const PauseChoice& choice : pause_choices(clock_.now_wall())) {
-    connect(pause_menu_.addAction(choice.text), &QAction::triggered, this,
-            [this, length = choice.length] {
-              pause_all(link_, this, length, [this](const Error& error) { Q_EMIT failed(error); });
-            });
-  }
-}
-
 void Tray::show_snapshot() {
   const SnapshotPtr& snapshot = link_.snapshot();
   const bool connected = snapshot != nullptr;
@@ -107,12 +103,8 @@ void Tray::show_snapshot() {
   }
   const auto now = snapshot->reader();
   const auto verdict = now.getOverall();
-  bool any_paused = false;
-  for (const auto resource : now.getResources()) {
-    any_paused = any_paused || resource.getMode() == rpc::Mode::PAUSED;
-  }
   contribute_.setChecked(is_contributing(now));
-  resume_.setVisible(any_paused);
+  resume_.setVisible(is_any_paused(now));
   today_.setText(tr("Credit today: %1")
                      .arg(format_credit(now.getToday().getCreditConfirmed() +
                                         now.getToday().getCreditPending())));

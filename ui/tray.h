@@ -32,7 +32,6 @@ class Tray : public QObject {
  private:
   void place();
   void show_snapshot();
-  void fill_pause_menu();
   void set_state(const QString& icon, const QString& reason, const QString& tooltip);
 
   AgentLink& link_;

@@ -312,6 +312,7 @@ struct World {
     now = SystemClock().now_wall().count;
     if (story == FakeAgent::Story::kFull) {
       write_full(snapshot, now);
+      log_lines = 240;
     } else {
       write_empty(snapshot, now);
     }
@@ -335,6 +336,7 @@ struct World {
   kj::Vector<kj::Own<kj::PromiseFulfiller<void>>> waiters;
   std::map<std::string, std::string> failures;
   std::map<std::string, SettingValue> settings;
+  uint64_t log_lines = 3;
   std::vector<std::string> calls;
   std::mutex calls_mutex;  // The test reads them from its own thread.
   bool busy = false;
@@ -570,9 +572,9 @@ class FakeServer final : public rpc::Agent::Server {
     return kj::READY_NOW;
   }
   kj::Promise<void> statistics(StatisticsContext context) override {
-    heard("statistics");
-    if (!world_.full()) return kj::READY_NOW;
     const auto params = context.getParams();
+    heard("statistics " + std::to_string(params.getStepMs()));
+    if (!world_.full()) return kj::READY_NOW;
     const int64_t step = std::max<int64_t>(params.getStepMs(), kMinute);
     const int64_t from = std::max(params.getFromMs(), world_.now - 40 * kDay);
     const int64_t count = std::clamp<int64_t>((world_.now - from) / step + 1, 0, 2'000);
@@ -691,7 +693,7 @@ class FakeServer final : public rpc::Agent::Server {
   }
   kj::Promise<void> log(LogContext context) override {
     fail_if_told("log");
-    const uint64_t newest = world_.full() ? 240 : 3;
+    const uint64_t newest = world_.log_lines;
     const uint64_t after = context.getParams().getAfterId();
     const uint64_t wanted =
         std::min<uint64_t>(context.getParams().getCountMax(), after >= newest ? 0 : newest - after);
@@ -910,6 +912,10 @@ void FakeAgent::change(std::function<void(rpc::Snapshot::Builder)> edit) {
     edit(world.snapshot());
     world.changed();
   });
+}
+
+void FakeAgent::set_log_lines(uint64_t count) {
+  thread_->run_there([count](World& world) { world.log_lines = count; });
 }
 
 void FakeAgent::fail(const std::string& method, const std::string& why) {

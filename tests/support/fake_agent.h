@@ -38,6 +38,9 @@ class FakeAgent {
   // From now on this method, such as "attach", fails with this sentence; empty: works again.
   void fail(const std::string& method, const std::string& why);
 
+  // So many lines stand in the log now, each with its number as its id.
+  void set_log_lines(uint64_t count);
+
   // What was asked so far, oldest first: "setMode gpu paused 900000". Snapshots and logs are not
   // counted.
   std::vector<std::string> calls() const;

@@ -1,12 +1,10 @@
 // The pages behind the overview, on a client with a story: what they show and what they ask for.
-// With SHOAL_SHOTS=FOLDER in the environment, `shots` leaves a picture of each there.
 
 #include <QAbstractItemView>
 #include <QAccessible>
 #include <QApplication>
 #include <QCheckBox>
 #include <QComboBox>
-#include <QDir>
 #include <QDoubleSpinBox>
 #include <QHeaderView>
 #include <QLabel>
@@ -14,10 +12,12 @@
 #include <QListWidget>
 #include <QMessageBox>
 #include <QPlainTextEdit>
+#include <QPointer>
 #include <QPushButton>
 #include <QRadioButton>
 #include <QScrollArea>
 #include <QScrollBar>
+#include <QSignalSpy>
 #include <QSlider>
 #include <QTableView>
 #include <QToolButton>
@@ -26,7 +26,6 @@
 
 #include "tests/ui/ui_support.h"
 #include "ui/column.h"
-#include "ui/theme.h"
 #include "ui/widgets/chart.h"
 #include "ui/widgets/data_table.h"
 #include "ui/widgets/setting_editor.h"
@@ -99,7 +98,6 @@ class PageContentTest : public QObject {
   void every_page_is_itself_when_empty();
   void every_column_renders_and_sorts();
   void every_control_has_a_name();
-  void shots();
 
   void statistics_add_up();
   void a_total_is_verified();
@@ -114,7 +112,10 @@ class PageContentTest : public QObject {
   void last_week_is_a_timeline_and_a_table();
   void what_if_asks_and_applies();
   void the_sources_of_idle_time_are_tested();
+  void hidden_sections_of_the_rules_rest();
+  void another_machine_is_paired_by_the_command_line();
   void a_coordinator_is_looked_at_then_joined();
+  void consent_cards_stay_while_figures_change();
   void consent_is_given_for_each_class();
   void a_coordinator_is_left_only_after_a_question();
   void the_log_is_filtered_and_followed();
@@ -145,7 +146,7 @@ void PageContentTest::every_page_is_itself_when_empty() {
 void PageContentTest::every_column_renders_and_sorts() {
   for (const char* key : kPages) {
     Stage stage(key, FakeAgent::Story::kFull);
-    QTest::qWait(200);  // For the answers to what the page asked.
+    QVERIFY(stage.place().wait_for_answers());
     int tables = 0;
     for (DataTable* table : stage.page().findChildren<DataTable*>()) {
       ++tables;
@@ -181,7 +182,7 @@ void PageContentTest::every_column_renders_and_sorts() {
 void PageContentTest::every_control_has_a_name() {
   for (const char* key : kPages) {
     Stage stage(key, FakeAgent::Story::kFull);
-    QTest::qWait(200);
+    QVERIFY(stage.place().wait_for_answers());
     for (QWidget* widget : stage.page().findChildren<QWidget*>()) {
       if ((widget->focusPolicy() & Qt::TabFocus) == 0) continue;
       if (widget->isHidden()) continue;
@@ -207,45 +208,9 @@ void PageContentTest::every_control_has_a_name() {
   }
 }
 
-void PageContentTest::shots() {
-  const QString folder = qEnvironmentVariable("SHOAL_SHOTS");
-  if (folder.isEmpty()) return;  // Only for eyes.
-  QDir().mkpath(folder);
-  Theme theme(*qobject_cast<QApplication*>(qApp));
-  QLocale::setDefault(QLocale(QLocale::English, QLocale::UnitedKingdom));
-  for (const bool dark : {false, true}) {
-    theme.set_desktop(dark, false, true);
-    for (const char* key : kPages) {
-      for (const auto story : {FakeAgent::Story::kFull, FakeAgent::Story::kEmpty}) {
-        Stage stage(key, story);
-        QTest::qWait(700);
-        const QString name =
-            QString("%1/%2_%3_%4")
-                .arg(folder, key, story == FakeAgent::Story::kFull ? "full" : "empty",
-                     dark ? "dark" : "light");
-        stage.page().grab().save(name + ".png");
-        if (story == FakeAgent::Story::kEmpty) continue;
-        auto* sections = stage.find<QListWidget>("sections");
-        for (int section = 0; section < (sections == nullptr ? 1 : sections->count()); ++section) {
-          if (sections != nullptr) sections->setCurrentRow(section);
-          QTest::qWait(400);
-          // The whole of a page that scrolls.
-          for (QScrollArea* area : stage.page().findChildren<QScrollArea*>()) {
-            if (!area->isVisible() || qobject_cast<QAbstractItemView*>(area) != nullptr) continue;
-            stage.page().resize(810, area->widget()->sizeHint().height() + 40);
-          }
-          QTest::qWait(200);
-          stage.page().grab().save(QString("%1_%2.png").arg(name).arg(section));
-          stage.page().resize(810, 660);
-        }
-      }
-    }
-  }
-}
-
 void PageContentTest::statistics_add_up() {
   Stage stage("statistics", FakeAgent::Story::kFull);
-  QVERIFY(stage.heard("statistics"));
+  QVERIFY(stage.heard("statistics 86400000"));
   QVERIFY(stage.shows_rows("statistics_devices", 2));
   auto* chart = stage.find<Chart>("statistics_credit");
   QTRY_VERIFY(!chart->is_empty());
@@ -271,6 +236,10 @@ void PageContentTest::statistics_add_up() {
   QTRY_COMPARE(chart->table()->rows_visible(), 24);
   stage.find<QPushButton>("range_2")->click();
   QTRY_COMPARE(chart->table()->rows_visible(), 30);
+  // Asked for as fine as they are shown, and no finer.
+  QVERIFY(stage.place().wait_for_answers());
+  const auto calls = stage.agent().calls();
+  QCOMPARE(std::ranges::count(calls, std::string("statistics 3600000")), 1);
 }
 
 void PageContentTest::a_total_is_verified() {
@@ -292,6 +261,16 @@ void PageContentTest::work_is_listed_with_its_reasons() {
   QVERIFY(stage.shows_rows("transfers", 2));
   QVERIFY(stage.shows_rows("history", 60));
   QVERIFY(stage.table("transfers")->csv().contains("Progress (0-1)"));
+  // A unit of a job among the stages.
+  stage.agent().change([](rpc::Snapshot::Builder snapshot) {
+    auto unit = snapshot.getWork()[1].initUnit();
+    unit.setId(12);
+    unit.setItemsDone(3);
+    unit.setItems(40);
+  });
+  QTRY_VERIFY2(stage.table("work")->csv().contains("unit 12, 3 of 40 items"),
+               qPrintable(stage.table("work")->csv()));
+  QVERIFY(stage.table("work")->csv().contains("9 to 20"));
   stage.agent().fail("history", "the records cannot be read");
   stage.agent().change([](rpc::Snapshot::Builder snapshot) { snapshot.initWork(0); });
   QVERIFY(stage.shows_rows("work", 0));
@@ -428,6 +407,54 @@ void PageContentTest::the_sources_of_idle_time_are_tested() {
   QTRY_VERIFY(stage.find<QPushButton>("test_idle")->isEnabled());
 }
 
+// Goal: sections that nobody looks at cost the client and the window nothing.
+void PageContentTest::hidden_sections_of_the_rules_rest() {
+  Stage stage("rules", FakeAgent::Story::kFull);
+  QTRY_VERIFY(stage.find<SettingEditor>("rules.idle_seconds") != nullptr);
+  QVERIFY(stage.place().wait_for_answers());
+  const auto count = [&stage](const std::string& call) {
+    return std::ranges::count_if(stage.agent().calls(),
+                                 [&](const std::string& one) { return one.starts_with(call); });
+  };
+  for (const char* call : {"trace", "whatIf", "pairings"}) QCOMPARE(count(call), 0);
+  QCOMPARE(count("settings"), 1);  // The page's own, not one for each card.
+  QCOMPARE(stage.table("idle_sources")->rows_visible(), 0);
+  auto* sections = stage.find<QListWidget>("sections");
+  sections->setCurrentRow(1);
+  QVERIFY(stage.heard("trace"));
+  QVERIFY(stage.heard("whatIf rules.idle_seconds"));
+  QCOMPARE(count("pairings"), 0);
+  sections->setCurrentRow(sections->count() - 1);
+  QVERIFY(stage.heard("pairings"));
+}
+
+void PageContentTest::another_machine_is_paired_by_the_command_line() {
+  Stage stage("rules", FakeAgent::Story::kFull);
+  stage.agent().change([](rpc::Snapshot::Builder snapshot) { snapshot.setRemoteListens(true); });
+  auto* sections = stage.find<QListWidget>("sections");
+  sections->setCurrentRow(sections->count() - 1);
+  QVERIFY(stage.shows_rows("pairings", 1));
+  QTRY_VERIFY(stage.find<QPushButton>("pair")->isEnabled());
+  const auto asked = [&stage] {
+    return std::ranges::count(stage.agent().calls(), std::string("pairings"));
+  };
+  QVERIFY(stage.place().wait_for_answers());
+  auto before = asked();
+  stage.find<QPushButton>("pair")->click();
+  auto* url = stage.find<QLabel>("pair_url");
+  QTRY_VERIFY(url->isVisible());
+  QVERIFY2(
+      url->text().contains("shoal-client --remote 'shoal+pair://willow:7411/?pin=abc&token=def'"),
+      qPrintable(url->text()));
+  QTRY_VERIFY(asked() > before);
+  QVERIFY(stage.place().wait_for_answers());
+  before = asked();
+  stage.table("pairings")->select_identity("1");
+  stage.find<QPushButton>("unpair")->click();
+  QVERIFY(stage.heard("unpair 1"));
+  QTRY_VERIFY(asked() > before);
+}
+
 void PageContentTest::a_coordinator_is_looked_at_then_joined() {
   Stage stage("coordinators", FakeAgent::Story::kEmpty);
   auto* url = stage.find<QLineEdit>("url");
@@ -445,9 +472,47 @@ void PageContentTest::a_coordinator_is_looked_at_then_joined() {
   const auto calls = stage.agent().calls();
   QVERIFY(std::ranges::none_of(calls, [](const auto& call) { return call.starts_with("attach"); }));
   QVERIFY(visible_texts(stage.page()).join('\n').contains("can read the text"));
+  // What the owner does not want is denied before anything is told of this computer.
+  stage.find<QRadioButton>("deny_gemma-2-9b")->click();
   stage.find<QPushButton>("join")->click();
   QVERIFY(stage.heard("attach shoal://library.example:7410/?pin=abc"));
+  QVERIFY(stage.heard("attach deny gemma-2-9b"));
+  QCOMPARE(std::ranges::count_if(stage.agent().calls(),
+                                 [](const auto& call) { return call.starts_with("attach deny"); }),
+           1);
   QTRY_VERIFY(url->text().isEmpty());
+}
+
+void PageContentTest::consent_cards_stay_while_figures_change() {
+  Stage stage("coordinators", FakeAgent::Story::kFull);
+  QTRY_VERIFY(stage.find<QRadioButton>("deny_qwen3-0.6b") != nullptr);
+  const QPointer<QRadioButton> before = stage.find<QRadioButton>("deny_qwen3-0.6b");
+  before->setFocus();
+  for (int watts = 93; watts < 96; ++watts) {
+    stage.agent().change([watts](rpc::Snapshot::Builder snapshot) {
+      snapshot.getDevices()[0].setWatts(static_cast<float>(watts));
+    });
+    QTRY_VERIFY2(visible_texts(stage.page())
+                     .join('\n')
+                     .contains(QString("%1\u00a0W while").arg(watts + 150 + 45)),
+                 qPrintable(visible_texts(stage.page()).join('\n')));
+    QCOMPARE(stage.find<QRadioButton>("deny_qwen3-0.6b"), before.data());
+    QVERIFY(before->hasFocus() || !stage.page().isActiveWindow());
+  }
+  // Two answers under way at once do not undo each other.
+  stage.agent().hang();
+  before->click();
+  stage.find<QRadioButton>("allow_gemma-2-9b")->click();
+  stage.page().show_snapshot(stage.place().link.snapshot());
+  QVERIFY(before->isChecked());
+  QVERIFY(stage.find<QRadioButton>("allow_gemma-2-9b")->isChecked());
+  stage.agent().wake();
+  QVERIFY(stage.heard("setConsent qwen3-0.6b deny"));
+  QVERIFY(stage.heard("setConsent gemma-2-9b allow"));
+  QVERIFY(stage.place().wait_for_answers());
+  QTRY_COMPARE(stage.place().link.snapshot()->reader().getConnections()[0].getDenied().size(), 1u);
+  QVERIFY(before->isChecked());
+  QVERIFY(stage.find<QRadioButton>("allow_gemma-2-9b")->isChecked());
 }
 
 void PageContentTest::consent_is_given_for_each_class() {
@@ -484,17 +549,25 @@ void PageContentTest::the_log_is_filtered_and_followed() {
   QVERIFY(stage.shows_rows("log", 240));
   auto* bar = stage.table("log")->view()->verticalScrollBar();
   QTRY_COMPARE(bar->value(), bar->maximum());
+  // New lines are added to those that are there, which stay as they are.
+  const QAbstractItemModel* shown = stage.table("log")->view()->model();
+  QSignalSpy reset(shown, &QAbstractItemModel::modelReset);
+  QSignalSpy changed(shown, &QAbstractItemModel::dataChanged);
+  stage.agent().set_log_lines(245);
+  QVERIFY(stage.shows_rows("log", 245));
+  QTRY_COMPARE(bar->value(), bar->maximum());
+  QCOMPARE(reset.count() + changed.count(), 0);
   stage.find<QComboBox>("level")->setCurrentIndex(2);
-  QCOMPARE(stage.table("log")->rows_visible(), 48);
+  QCOMPARE(stage.table("log")->rows_visible(), 49);
   stage.find<QComboBox>("level")->setCurrentIndex(1);
-  QCOMPARE(stage.table("log")->rows_visible(), 96);
+  QCOMPARE(stage.table("log")->rows_visible(), 98);
   auto* modules = stage.find<QComboBox>("module");
   modules->setCurrentIndex(modules->findData("link"));
-  QCOMPARE(stage.table("log")->rows_visible(), 48);
+  QCOMPARE(stage.table("log")->rows_visible(), 49);
   modules->setCurrentIndex(0);
   stage.find<QComboBox>("level")->setCurrentIndex(0);
   stage.table("log")->set_filter_text("signal 9");
-  QCOMPARE(stage.table("log")->rows_visible(), 48);
+  QCOMPARE(stage.table("log")->rows_visible(), 49);
 }
 
 void PageContentTest::a_bundle_is_shown_before_it_is_saved() {

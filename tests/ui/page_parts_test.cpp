@@ -10,7 +10,9 @@
 #include <QLabel>
 #include <QLineEdit>
 #include <QListWidget>
+#include <QMenu>
 #include <QMouseEvent>
+#include <QSettings>
 #include <QSignalSpy>
 #include <QTemporaryDir>
 #include <QTest>
@@ -19,7 +21,8 @@
 #include <limits>
 
 #include "ui/column.h"
-#include "ui/theme.h"
+#include "ui/tables.h"
+#include "ui/translations.h"
 #include "ui/widgets/chart.h"
 #include "ui/widgets/data_table.h"
 #include "ui/widgets/setting_editor.h"
@@ -99,6 +102,9 @@ class PagePartsTest : public QObject {
   void a_selection_outlives_an_update();
   void copying_takes_the_selected_rows();
   void a_file_that_cannot_be_written_is_told();
+  void a_list_that_grows_lets_its_oldest_go();
+  void columns_stay_as_the_owner_put_them();
+  void a_unit_is_told_from_a_stage();
   void the_week_is_painted_by_mouse();
   void the_week_is_painted_by_keyboard();
   void a_screen_reader_knows_every_half_hour();
@@ -207,6 +213,114 @@ void PagePartsTest::a_file_that_cannot_be_written_is_told() {
   QCOMPARE(file.readAll(), "Name,Weight (kg)\r\ncod,10\r\n");
   QVERIFY(!fish.table.save_csv(folder.filePath("none/fish.csv"), &problem));
   QVERIFY(!problem.isEmpty());
+}
+
+void PagePartsTest::a_list_that_grows_lets_its_oldest_go() {
+  FishTable fish;
+  auto message = std::make_shared<const int>(1);
+  const std::weak_ptr<const int> held = message;
+  QSignalSpy reset(&fish.model, &QAbstractItemModel::modelReset);
+  fish.model.append_rows(nullptr, {}, 4);
+  QCOMPARE(fish.table.rows_visible(), 0);
+  fish.model.append_rows(std::move(message), {{"cod", 1, 1}, {"eel", 2, 2}}, 4);
+  fish.model.append_rows(nullptr, {{"ray", 3, 3}, {"bass", 4, 4}}, 4);
+  QCOMPARE(fish.names(), QStringList({"cod", "eel", "ray", "bass"}));
+  QCOMPARE(fish.model.dropped(), size_t{0});
+  fish.table.select_identity("4");
+  QVERIFY(!held.expired());
+  fish.model.append_rows(nullptr, {{"hake", 5, 5}}, 4);
+  QCOMPARE(fish.names(), QStringList({"ray", "bass", "hake"}));
+  QCOMPARE(fish.model.dropped(), size_t{2});
+  QVERIFY(held.expired());  // What nobody borrows from any more is let go.
+  QCOMPARE(fish.table.selected_identity(), "4");
+  QCOMPARE(reset.count(), 0);
+  // One message that alone is too long stays whole.
+  fish.model.append_rows(nullptr,
+                         {{"a", 1, 6}, {"b", 1, 7}, {"c", 1, 8}, {"d", 1, 9}, {"e", 1, 10}}, 4);
+  QCOMPARE(fish.table.rows_visible(), 5);
+  fish.set({});
+  QCOMPARE(fish.model.dropped(), size_t{0});
+}
+
+void PagePartsTest::columns_stay_as_the_owner_put_them() {
+  QTemporaryDir folder;
+  QSettings settings(folder.filePath("window.conf"), QSettings::IniFormat);
+  {
+    FishTable fish;
+    fish.table.keep_columns_in(settings);
+    fish.table.resize(600, 300);
+    fish.set({{"cod", 10, 1}});
+    fish.table.show();
+    auto* header = fish.table.view()->horizontalHeader();
+    QWidget* ground = header->viewport();
+    const QPoint edge(header->sectionViewportPosition(0) + header->sectionSize(0) - 1, 5);
+    const int before = header->sectionSize(0);
+    const auto move = [ground](QPoint to, Qt::MouseButtons buttons) {
+      QMouseEvent event(QEvent::MouseMove, to, ground->mapToGlobal(to), Qt::NoButton, buttons, {});
+      QApplication::sendEvent(ground, &event);
+    };
+    move(edge, Qt::NoButton);
+    QTest::mousePress(ground, Qt::LeftButton, {}, edge);
+    move(edge + QPoint(57, 0), Qt::LeftButton);
+    QTest::mouseRelease(ground, Qt::LeftButton, {}, edge + QPoint(57, 0));
+    QCOMPARE(header->sectionSize(0), before + 57);
+    settings.setValue("wanted", header->sectionSize(0));
+    // What the table does by itself is no choice of the owner's, and takes none away.
+    fish.table.resize(500, 300);
+    QCOMPARE(header->sectionSize(0), before + 57);
+    QAction* id = nullptr;
+    auto* menu = fish.table.findChild<QMenu*>();
+    Q_EMIT menu->aboutToShow();
+    for (QAction* action : menu->actions()) {
+      if (action->text() == "Id") id = action;
+    }
+    QVERIFY(id != nullptr && !id->isChecked());
+    id->trigger();
+  }
+  FishTable next;
+  next.table.keep_columns_in(settings);
+  next.table.resize(600, 300);
+  next.set({{"cod", 10, 1}});
+  next.table.show();
+  QVERIFY(!next.table.view()->isColumnHidden(2));
+  QCOMPARE(next.table.view()->columnWidth(0), settings.value("wanted").toInt());
+}
+
+void PagePartsTest::a_unit_is_told_from_a_stage() {
+  capnp::MallocMessageBuilder message;
+  auto work = message.initRoot<rpc::Snapshot::Work>();
+  work.setFirstFragment(3);
+  work.setLastFragment(11);
+  const Millis now{1'764'500'000'000};
+  const auto text = [&](const char* key, bool tip = false) {
+    const WorkRow row{work.asReader(), "GPU", now};
+    for (const auto& column : work_columns()) {
+      if (QLatin1String(column.key) == QLatin1String(key))
+        return tip ? column.tip(row) : column.text(row);
+    }
+    return QString();
+  };
+  QCOMPARE(text("fragments"), "4 to 12");
+  auto unit = work.initUnit();
+  unit.setId(12);
+  unit.setItemsDone(3);
+  unit.setItems(40);
+  unit.setUntilMs(now.count + 3'600'000);
+  unit.setEstimateMs(720'000);
+  QCOMPARE(text("fragments"), "unit 12, 3 of 40 items");
+  QVERIFY2(text("fragments", true).contains("about 12 min"), qPrintable(text("fragments", true)));
+  capnp::MallocMessageBuilder past_message;
+  auto past = past_message.initRoot<rpc::PastWork>();
+  past.setUnitId(12);
+  for (const auto& column : past_work_columns()) {
+    if (QLatin1String(column.key) == QLatin1String("fragments"))
+      QCOMPARE(column.text({past.asReader(), "GPU", now}), "unit 12");
+  }
+  const QLocale usual;
+  const Translations german(*qApp, QLocale("de_DE"));
+  const QString said = text("fragments");
+  QLocale::setDefault(usual);
+  QCOMPARE(said, "Einheit 12, 3 von 40 Elementen");
 }
 
 void PagePartsTest::the_week_is_painted_by_mouse() {

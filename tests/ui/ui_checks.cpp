@@ -141,6 +141,22 @@ QStringList overlapping_widgets(const QWidget& root) {
   return findings;
 }
 
+QStringList widgets_beyond_their_parents(const QWidget& root) {
+  QStringList findings;
+  for (const QWidget* widget : shown_below(root)) {
+    const QWidget* parent = widget->parentWidget();
+    // What scrolls up and down is higher than its frame, and never wider.
+    if (scrolls(*widget) || widget->objectName().startsWith("qt_")) continue;
+    if (widget->x() >= 0 && widget->geometry().right() <= parent->width()) continue;
+    findings += QString("%1 reaches from %2 to %3 in a width of %4")
+                    .arg(name_of(*widget))
+                    .arg(widget->x())
+                    .arg(widget->geometry().right())
+                    .arg(parent->width());
+  }
+  return findings;
+}
+
 QStringList unnamed_controls(QWidget& root) {
   return walk(QAccessible::queryAccessibleInterface(&root), {}, 0);
 }

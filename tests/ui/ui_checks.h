@@ -11,6 +11,7 @@ namespace shoal {
 // Each finding is a line: where, and what is wrong.
 QStringList clipped_widgets(const QWidget& root);
 QStringList overlapping_widgets(const QWidget& root);
+QStringList widgets_beyond_their_parents(const QWidget& root);
 QStringList unnamed_controls(QWidget& root);
 
 }  // namespace shoal

@@ -12,6 +12,7 @@
 #include "base/host.h"
 #include "ui/agent_link.h"
 #include "ui/autostart.h"
+#include "ui/client_settings.h"
 #include "ui/notices.h"
 #include "ui/theme.h"
 #include "ui/translations.h"
@@ -37,7 +38,8 @@ int main(int argc, char** argv) {
   ui::Notices notices(clock, settings);
   const ui::Autostart autostart("/usr/bin/shoal", own.filePath("autostart"));
   ui::AgentLink link(QString::fromStdString(folders.value().runtime / "agent.sock"));
-  ui::Window window({link, clock, settings}, {theme, notices, autostart});
+  ui::ClientSettings client_settings(link);
+  ui::Window window({link, clock, settings, client_settings}, {theme, notices, autostart});
   window.resize(1'060, 800);
   window.show();
   if (!QTest::qWaitFor([&] { return link.snapshot() != nullptr; }, 15'000)) {
@@ -50,7 +52,8 @@ int main(int argc, char** argv) {
     for (const ui::PageSpec& page : ui::page_list()) {
       window.open_page(page.key);
       // What a page asks for comes after it is open; charts settle.
-      QTest::qWait(1'500);
+      if (!QTest::qWaitFor([&] { return link.calls_open() == 0; }, 15'000)) return 1;
+      QTest::qWait(200);  // For layouts and charts: a picture proves nothing.
       if (QWidget* focus = QApplication::focusWidget()) focus->clearFocus();
       const QString path =
           QString("%1/%2-%3.png").arg(arguments[2], page.key, dark ? "dark" : "light");

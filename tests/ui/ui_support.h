@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "tests/support/fake_agent.h"
 #include "ui/agent_link.h"
+#include "ui/client_settings.h"
 #include "ui/pages/page.h"
 
 namespace shoal {
@@ -19,8 +20,9 @@ struct UiPlace {
   SystemClock clock;
   QSettings settings{folder.filePath("window.conf"), QSettings::IniFormat};
   ui::AgentLink link{socket};
+  ui::ClientSettings client_settings{link};
 
-  ui::PageContext context() { return {link, clock, settings}; }
+  ui::PageContext context() { return {link, clock, settings, client_settings}; }
   std::string socket_path() const { return socket.toStdString(); }
   // False when it takes longer than five seconds.
   bool wait_for(ui::LinkState state) {
@@ -28,6 +30,10 @@ struct UiPlace {
   }
   bool wait_for_snapshot() {
     return QTest::qWaitFor([&] { return link.snapshot() != nullptr; }, 5'000);
+  }
+  // Whether all that was asked of the client is answered, what the answers led to included.
+  bool wait_for_answers() {
+    return QTest::qWaitFor([&] { return link.calls_open() == 0; }, 5'000);
   }
 };
 

@@ -1,16 +1,20 @@
 #include <QAbstractButton>
 #include <QAccessible>
-#include <QComboBox>
 #include <QDir>
 #include <QLineEdit>
-#include <QMenu>
+#include <QListWidget>
+#include <QRadioButton>
 #include <QSignalSpy>
+#include <QToolButton>
 
+#include "schema/message.h"
 #include "tests/ui/ui_checks.h"
 #include "tests/ui/ui_support.h"
 #include "ui/contribute.h"
+#include "ui/pages/overview_parts.h"
 #include "ui/shell.h"
 #include "ui/switch.h"
+#include "ui/tables.h"
 #include "ui/translations.h"
 
 using namespace shoal;
@@ -112,20 +116,33 @@ class UiTest : public QObject {
       QVERIFY(ui.place.wait_for_snapshot());
     }
     QStringList wrong;
+    // Layouts come to rest some turns of the loop after an answer: how many, nobody promises. What
+    // is still wrong after seconds is wrong.
+    const auto check = [&](const QString& place) {
+      QVERIFY(ui.place.wait_for_answers());
+      QStringList findings;
+      static_cast<void>(QTest::qWaitFor(
+          [&] {
+            findings = clipped_widgets(*ui.window) + overlapping_widgets(*ui.window) +
+                       widgets_beyond_their_parents(*ui.window) + unnamed_controls(*ui.window);
+            return findings.isEmpty();
+          },
+          3'000));
+      for (const QString& finding : findings) wrong += place + ": " + finding;
+      keep_picture(*ui.window,
+                   QString("%1-%2").arg(place, QTest::currentDataTag()).replace(", ", "-"));
+    };
     QStringList keys;
     for (const ui::PageSpec& page : ui::page_list()) keys += page.key;
     keys += "about";
     for (const QString& key : keys) {
       ui.window->open_page(key);
-      // Pages ask for what a snapshot does not hold.
-      QTest::qWait(60);
-      QCoreApplication::sendPostedEvents();
-      for (const QString& finding : clipped_widgets(*ui.window) + overlapping_widgets(*ui.window) +
-                                        unnamed_controls(*ui.window)) {
-        wrong += key + ": " + finding;
+      check(key);
+      auto* sections = ui.window->findChild<QListWidget*>("sections");
+      for (int row = 1; sections->isVisible() && row < sections->count(); ++row) {
+        sections->setCurrentRow(row);
+        check(QString("%1 %2").arg(key).arg(row));
       }
-      keep_picture(*ui.window,
-                   QString("%1-%2").arg(key, QTest::currentDataTag()).replace(", ", "-"));
     }
     wrong.removeDuplicates();
     QVERIFY2(wrong.isEmpty(), qPrintable("\n" + wrong.join('\n')));
@@ -148,6 +165,78 @@ class UiTest : public QObject {
     QTest::keyClick(contribute, Qt::Key_Space);
     QVERIFY(ui.asked("resume gpu"));
     QTRY_VERIFY(contribute->isChecked());
+  }
+
+  // Goal: a snapshot that left the client before the order does not turn the switch back.
+  void the_switch_stays_as_it_was_put_until_the_client_agrees() {
+    UiPlace place;
+    FakeAgent agent(place.socket_path(), FakeAgent::Story::kFull);
+    QVERIFY(place.wait_for_snapshot());
+    ui::StateCard card(place.link, place.clock, nullptr);
+    card.show();
+    const ui::SnapshotPtr before = place.link.snapshot();
+    card.show_snapshot(before->reader());
+    auto* contribute = card.findChild<ui::Switch*>();
+    QVERIFY(contribute->isChecked());
+    QTest::mouseClick(contribute, Qt::LeftButton);
+    QVERIFY(!contribute->isChecked());
+    card.show_snapshot(before->reader());
+    QVERIFY(!contribute->isChecked());
+    QVERIFY(place.wait_for_answers());
+    card.show_snapshot(before->reader());
+    QVERIFY(!contribute->isChecked());
+    // Once the client has said the same, what it says holds.
+    QTRY_VERIFY(!ui::is_contributing(place.link.snapshot()->reader()));
+    card.show_snapshot(place.link.snapshot()->reader());
+    QVERIFY(!contribute->isChecked());
+    card.show_snapshot(before->reader());
+    QVERIFY(contribute->isChecked());
+    // An order that is refused is none, and is told once.
+    QSignalSpy failed(&card, &ui::StateCard::failed);
+    agent.fail("setMode", "the disk is full");
+    QTest::mouseClick(contribute, Qt::LeftButton);
+    QTRY_VERIFY(contribute->isChecked());
+    QVERIFY(place.wait_for_answers());
+    QCOMPARE(failed.count(), 1);
+  }
+
+  void what_the_owner_should_know_stands_on_the_overview_until_it_is_closed() {
+    UiWindow ui(FakeAgent::Story::kFull);
+    ui.show();
+    auto* notices = ui.window->findChild<ui::Banner*>("notices");
+    QVERIFY(notices != nullptr && !notices->isVisible());
+    const auto tell = [&](const char* file) {
+      ui.agent.change([file](rpc::Snapshot::Builder snapshot) {
+        auto list = snapshot.initNotices(2);
+        write_message({"records.damaged", {std::string(file)}}, list[0]);
+        write_message({"records.consents_lost", {std::string("no header")}}, list[1]);
+      });
+    };
+    tell("records.db.1");
+    QTRY_VERIFY(notices->isVisible());
+    QVERIFY2(notices->text().contains("were set aside as records.db.1"),
+             qPrintable(notices->text()));
+    QVERIFY2(notices->text().contains("Look through them under Coordinators"),
+             qPrintable(notices->text()));
+    for (auto* cross : notices->findChildren<QToolButton*>()) cross->click();
+    QVERIFY(!notices->isVisible());
+    ui.agent.change([](rpc::Snapshot::Builder snapshot) { snapshot.setCacheBytes(5); });
+    QTRY_COMPARE(ui.place.link.snapshot()->reader().getCacheBytes(), uint64_t{5});
+    QVERIFY(!notices->isVisible());
+    tell("records.db.2");
+    QTRY_VERIFY(notices->isVisible());
+    ui.agent.change([](rpc::Snapshot::Builder snapshot) { snapshot.initNotices(0); });
+    QTRY_VERIFY(!notices->isVisible());
+  }
+
+  void the_window_stands_where_it_stood() {
+    UiWindow ui(FakeAgent::Story::kEmpty);
+    ui.show();
+    ui.window->resize(1'134, 777);
+    const QByteArray wanted = ui.window->saveGeometry();
+    QVERIFY(ui.place.settings.value("window/geometry").toByteArray() != wanted);
+    ui.window->hide();
+    QCOMPARE(ui.place.settings.value("window/geometry").toByteArray(), wanted);
   }
 
   void a_mode_is_chosen_for_one_resource() {
@@ -265,7 +354,13 @@ class UiTest : public QObject {
     QTest::keyClick(url, Qt::Key_Return);
     QTRY_COMPARE(guide.step(), ui::Guide::Step::kTerms);
     keep_picture(*ui.window, "guide-terms");
-    auto* big = ui.find<QCheckBox>("Allow work on gemma-2-9b");
+    // What each kind of work means is said before, and nothing better than it is.
+    QStringList said;
+    for (const auto* label : guide.findChildren<QLabel*>()) said += label->text();
+    QVERIFY(said.contains(ui::privacy_sentence(rpc::Privacy::ANCHORED)));
+    QVERIFY(said.contains(ui::privacy_sentence(rpc::Privacy::PUBLIC)));
+    QVERIFY2(said.join('\n').contains("W while it works"), qPrintable(said.join('\n')));
+    auto* big = ui.find<QRadioButton>("Deny gemma-2-9b (public)");
     QVERIFY(big != nullptr);
     QTest::keyClick(big, Qt::Key_Space);
     QTest::keyClick(&guide, Qt::Key_Return);
@@ -286,6 +381,26 @@ class UiTest : public QObject {
     QVERIFY(ui.autostart->enabled());
     QCOMPARE(ui.window->open_page_key(), QString("overview"));
     QVERIFY(ui.place.settings.value("guide/done").toBool());
+  }
+
+  void measuring_later_still_lets_devices_be_chosen() {
+    UiWindow ui(FakeAgent::Story::kEmpty);
+    ui.place.settings.remove("guide/done");
+    ui.show();
+    ui::Guide& guide = ui.window->guide();
+    QTRY_VERIFY(guide.isVisible());
+    ui.find<QLineEdit>("The coordinator's URL")->setText("shoal://library.example:7410/?pin=x");
+    QTest::keyClick(&guide, Qt::Key_Return);
+    QTRY_COMPARE(guide.step(), ui::Guide::Step::kTerms);
+    QTest::keyClick(&guide, Qt::Key_Return);
+    QTRY_COMPARE(guide.step(), ui::Guide::Step::kMeasure);
+    // However fast the fake measures: the button may be hidden again by now.
+    for (auto* button : guide.findChildren<QPushButton*>()) {
+      if (button->text() == "&Later") button->click();
+    }
+    QCOMPARE(guide.step(), ui::Guide::Step::kDevices);
+    QVERIFY(guide.isVisible());
+    QVERIFY(!ui.place.settings.value("guide/done", false).toBool());
   }
 
   void the_guide_says_why_a_url_does_not_work() {

@@ -136,6 +136,10 @@
         <source>%1 ago</source>
         <translation>vor %1</translation>
     </message>
+    <message>
+        <source>%1 ms</source>
+        <translation>%1 ms</translation>
+    </message>
 </context>
 <context>
     <name>messages</name>
@@ -1024,14 +1028,6 @@ Empty: nowhere.</source>
 Leer: nirgends.</translation>
     </message>
     <message>
-        <source>yes</source>
-        <translation>ja</translation>
-    </message>
-    <message>
-        <source>no</source>
-        <translation>nein</translation>
-    </message>
-    <message>
         <source>GPUs while you use the computer</source>
         <translation>Grafikkarten, während Sie den Rechner benutzen</translation>
     </message>
@@ -1508,14 +1504,6 @@ Leer: nirgends.</translation>
         <translation>&amp;Sehen, was er verlangt</translation>
     </message>
     <message>
-        <source>%1 while it works</source>
-        <translation>%1, während es arbeitet</translation>
-    </message>
-    <message>
-        <source>about %1 while it works</source>
-        <translation>etwa %1, während es arbeitet</translation>
-    </message>
-    <message>
         <source>Leave %1</source>
         <translation>%1 verlassen</translation>
     </message>
@@ -1540,10 +1528,6 @@ Leer: nirgends.</translation>
         <translation>Er hat jetzt keine Arbeit und sagt nicht, was kommen kann.</translation>
     </message>
     <message>
-        <source>This is the work that may come. You can deny any of it later.</source>
-        <translation>Diese Arbeit kann kommen. Sie können später jede Art ablehnen.</translation>
-    </message>
-    <message>
         <source>&amp;Join</source>
         <translation>&amp;Beitreten</translation>
     </message>
@@ -1566,6 +1550,10 @@ Leer: nirgends.</translation>
     <message>
         <source>&amp;Leave</source>
         <translation>&amp;Verlassen</translation>
+    </message>
+    <message>
+        <source>This is the work that may come. Deny what you do not want; you can change it at any time.</source>
+        <translation>Diese Arbeit kann kommen. Lehnen Sie ab, was Sie nicht wollen; ändern können Sie es jederzeit.</translation>
     </message>
 </context>
 <context>
@@ -1983,16 +1971,8 @@ Leer: nirgends.</translation>
         <translation>Was %1 verlangt</translation>
     </message>
     <message>
-        <source>Allow work on %1</source>
-        <translation>Arbeit an %1 erlauben</translation>
-    </message>
-    <message>
         <source>It has no work now. You can join and judge each kind of work when it comes, under Coordinators.</source>
         <translation>Er hat jetzt keine Arbeit. Sie können beitreten und über jede Art Arbeit entscheiden, wenn sie kommt, unter Koordinatoren.</translation>
-    </message>
-    <message>
-        <source>These kinds of work may come. Leave out what you do not want; you can change it later under Coordinators.</source>
-        <translation>Diese Arten Arbeit können kommen. Lassen Sie weg, was Sie nicht wollen; ändern können Sie es später unter Koordinatoren.</translation>
     </message>
     <message>
         <source>Joining…</source>
@@ -2027,16 +2007,8 @@ Leer: nirgends.</translation>
         <translation>Die URL löschen</translation>
     </message>
     <message>
-        <source>The text stays on trusted computers; yours sees numbers only</source>
-        <translation>Der Text bleibt auf vertrauten Rechnern; Ihrer sieht nur Zahlen</translation>
-    </message>
-    <message>
-        <source>Public text: the owners of the computers could read it</source>
-        <translation>Öffentlicher Text: die Besitzer der Rechner könnten ihn lesen</translation>
-    </message>
-    <message>
-        <source>Up to %1 to download; %2 credit for a thousand tokens</source>
-        <translation>Bis zu %1 herunterzuladen; %2 Guthaben für tausend Token</translation>
+        <source>These kinds of work may come. Deny what you do not want; you can change it later under Coordinators.</source>
+        <translation>Diese Arten Arbeit können kommen. Lehnen Sie ab, was Sie nicht wollen; ändern können Sie es später unter Koordinatoren.</translation>
     </message>
 </context>
 <context>
@@ -2269,6 +2241,14 @@ Leer: nirgends.</translation>
         <source>Deny %1</source>
         <translation>%1 ablehnen</translation>
     </message>
+    <message>
+        <source>%1 while it works</source>
+        <translation>%1, während es arbeitet</translation>
+    </message>
+    <message>
+        <source>about %1 while it works</source>
+        <translation>etwa %1, während es arbeitet</translation>
+    </message>
 </context>
 <context>
     <name>shoal::ui::OverviewPage</name>
@@ -2343,45 +2323,37 @@ Leer: nirgends.</translation>
         <source>Later than you allow: %1 of %2 times.</source>
         <translation>Später als Sie erlauben: %1 von %2 Malen.</translation>
     </message>
-    <message>
-        <source>%1 ms</source>
-        <translation>%1 ms</translation>
-    </message>
-    <message>
-        <source>%1 s</source>
-        <translation>%1 s</translation>
-    </message>
 </context>
 <context>
     <name>shoal::ui::PairingCard</name>
     <message>
-        <source>Windows on other machines</source>
-        <translation>Fenster auf anderen Rechnern</translation>
-    </message>
-    <message>
         <source>No other machine may control this one.</source>
         <translation>Kein anderer Rechner darf diesen steuern.</translation>
-    </message>
-    <message>
-        <source>&amp;Pair another window…</source>
-        <translation>Ein weiteres Fenster &amp;koppeln…</translation>
     </message>
     <message>
         <source>&amp;Remove the selected one</source>
         <translation>Das gewählte &amp;entfernen</translation>
     </message>
     <message>
-        <source>Paired windows can connect over the network now.</source>
-        <translation>Gekoppelte Fenster können sich jetzt über das Netz verbinden.</translation>
+        <source>Other machines</source>
+        <translation>Andere Rechner</translation>
     </message>
     <message>
-        <source>Off: give an address above to let paired windows connect.</source>
-        <translation>Aus: geben Sie oben eine Adresse an, damit gekoppelte Fenster sich verbinden können.</translation>
+        <source>&amp;Pair another machine…</source>
+        <translation>Einen weiteren Rechner &amp;koppeln…</translation>
     </message>
     <message>
-        <source>Give this address to the window on the other machine before %1. It works once:
+        <source>The command line of paired machines can steer this one over the network now.</source>
+        <translation>Die Befehlszeile gekoppelter Rechner kann diesen jetzt über das Netz steuern.</translation>
+    </message>
+    <message>
+        <source>Off: give an address above to let paired machines connect.</source>
+        <translation>Aus: geben Sie oben eine Adresse an, damit gekoppelte Rechner sich verbinden können.</translation>
+    </message>
+    <message>
+        <source>On the other machine, run this before %1. The address in it works once:
 %2</source>
-        <translation>Geben Sie diese Adresse vor %1 dem Fenster auf dem anderen Rechner. Sie gilt einmal:
+        <translation>Führen Sie dies vor %1 auf dem anderen Rechner aus. Die Adresse darin gilt einmal:
 %2</translation>
     </message>
 </context>
@@ -2845,6 +2817,10 @@ Leer: nirgends.</translation>
         <source>✗ Not every total is right: see below.</source>
         <translation>✗ Nicht jede Summe stimmt: siehe unten.</translation>
     </message>
+    <message>
+        <source>The newest %1 receipts. All of them are verified, older ones too.</source>
+        <translation>Die neuesten %1 Quittungen. Geprüft werden alle, auch ältere.</translation>
+    </message>
 </context>
 <context>
     <name>shoal::ui::TraceCard</name>
@@ -3044,10 +3020,6 @@ Leer: nirgends.</translation>
 <context>
     <name>shoal::ui::WorkPage</name>
     <message>
-        <source>Stages now</source>
-        <translation>Abschnitte jetzt</translation>
-    </message>
-    <message>
         <source>Transfers</source>
         <translation>Übertragungen</translation>
     </message>
@@ -3060,12 +3032,16 @@ Leer: nirgends.</translation>
         <translation>Verlauf</translation>
     </message>
     <message>
-        <source>No stage has ended yet.</source>
-        <translation>Noch ist kein Abschnitt zu Ende.</translation>
+        <source>Work now</source>
+        <translation>Arbeit jetzt</translation>
     </message>
     <message>
-        <source>No stage is open. %1</source>
-        <translation>Kein Abschnitt ist offen. %1</translation>
+        <source>No work has ended yet.</source>
+        <translation>Noch ist keine Arbeit zu Ende.</translation>
+    </message>
+    <message>
+        <source>Nothing is worked on now. %1</source>
+        <translation>Gerade wird an nichts gearbeitet. %1</translation>
     </message>
 </context>
 <context>
@@ -3093,14 +3069,6 @@ Leer: nirgends.</translation>
     <message>
         <source>Memory was free</source>
         <translation>Speicher war frei</translation>
-    </message>
-    <message>
-        <source>%1 ms</source>
-        <translation>%1 ms</translation>
-    </message>
-    <message>
-        <source>%1 s</source>
-        <translation>%1 s</translation>
     </message>
     <message>
         <source>It has not been measured yet: that happens whenever you come back.</source>
@@ -3166,10 +3134,6 @@ Leer: nirgends.</translation>
     <message>
         <source>rejected</source>
         <translation>abgelehnt</translation>
-    </message>
-    <message>
-        <source>ready</source>
-        <translation>bereit</translation>
     </message>
     <message>
         <source>paused</source>
@@ -3666,6 +3630,22 @@ Leer: nirgends.</translation>
     <message>
         <source>Details</source>
         <translation>Einzelheiten</translation>
+    </message>
+    <message>
+        <source>unit %1, %2 of %3 items</source>
+        <translation>Einheit %1, %2 von %3 Elementen</translation>
+    </message>
+    <message>
+        <source>Part of a job; it is wanted back by %1.</source>
+        <translation>Teil eines Auftrags; wird bis %1 zurückerwartet.</translation>
+    </message>
+    <message>
+        <source>The whole of it takes about %1.</source>
+        <translation>Das Ganze dauert etwa %1.</translation>
+    </message>
+    <message>
+        <source>unit %1</source>
+        <translation>Einheit %1</translation>
     </message>
 </context>
 </TS>

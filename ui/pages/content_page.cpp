@@ -1,6 +1,9 @@
 #include "ui/pages/content_page.h"
 
 #include <QStackedLayout>
+#include <QVBoxLayout>
+
+#include "ui/widgets/card.h"
 
 namespace shoal::ui {
 
@@ -13,6 +16,14 @@ ContentPage::ContentPage(const PageContext& context, QWidget* parent) : Page(con
   empty_.set_disconnected();
 }
 
+Scroller* ContentPage::make_scroller() {
+  auto* scroller = new Scroller(content_);
+  auto* outer = new QVBoxLayout(content_);
+  outer->setContentsMargins(0, 0, 0, 0);
+  outer->addWidget(scroller);
+  return scroller;
+}
+
 void ContentPage::show_disconnected() {
   empty_.set_disconnected();
   show_empty();
@@ -21,7 +32,5 @@ void ContentPage::show_disconnected() {
 void ContentPage::show_content() { stack_->setCurrentWidget(content_); }
 
 void ContentPage::show_empty() { stack_->setCurrentWidget(&empty_); }
-
-bool ContentPage::content_shown() const { return stack_->currentWidget() == content_; }
 
 }  // namespace shoal::ui

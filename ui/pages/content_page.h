@@ -8,6 +8,8 @@ class QStackedLayout;
 
 namespace shoal::ui {
 
+class Scroller;
+
 class ContentPage : public Page {
   Q_OBJECT
 
@@ -18,10 +20,10 @@ class ContentPage : public Page {
 
  protected:
   QWidget* content() { return content_; }
+  Scroller* make_scroller();  // The whole content, longer than the window.
   EmptyState& empty() { return empty_; }
   void show_content();
   void show_empty();
-  bool content_shown() const;
 
  private:
   QStackedLayout* stack_;

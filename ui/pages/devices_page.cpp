@@ -31,17 +31,6 @@ constexpr Millis kBenchmarkMax{1'800'000};
 constexpr int kBenchmarkShownMs = 60'000;
 constexpr int kTickMs = 500;
 
-const char* state_icon(rpc::Activity activity) {
-  switch (activity) {
-    case rpc::Activity::WORKING: return "state-working";
-    case rpc::Activity::WAITING: return "state-waiting";
-    case rpc::Activity::PAUSED: return "state-paused";
-    case rpc::Activity::ATTENTION: return "state-attention";
-    case rpc::Activity::OFFLINE: return "state-offline";
-  }
-  return "state-offline";
-}
-
 // Names and figures in two or more columns, as a list that a screen reader can read through.
 class Facts {
  public:
@@ -83,10 +72,7 @@ class DevicesPage final : public ContentPage {
 
  public:
   DevicesPage(const PageContext& context, QWidget* parent) : ContentPage(context, parent) {
-    auto* scroller = new Scroller(content());
-    auto* outer = new QVBoxLayout(content());
-    outer->setContentsMargins(0, 0, 0, 0);
-    outer->addWidget(scroller);
+    Scroller* const scroller = make_scroller();
     scroller->body()->addWidget(make_table());
     scroller->body()->addWidget(make_detail());
     scroller->body()->addStretch();
@@ -212,8 +198,7 @@ class DevicesPage final : public ContentPage {
       lend_->setChecked(device.getLent());
     }
     const auto activity = device.getVerdict().getActivity();
-    state_icon_->setPixmap(
-        colored_icon(QString::fromLatin1(state_icon(activity))).pixmap(kIconSize, kIconSize));
+    state_icon_->setPixmap(colored_icon(activity_icon(activity)).pixmap(kIconSize, kIconSize));
     state_->setText(device.getLent() ? sentence(device.getVerdict().getWhy())
                                      : tr("This device is not lent: it is left alone."));
     state_icon_->setVisible(device.getLent());
@@ -289,9 +274,11 @@ class DevicesPage final : public ContentPage {
     }
     exact_->setText(exact);
     exact_->setVisible(!exact.isEmpty());
-    const QString refused = text_of(report.getReason());
-    if (problem.isEmpty() && report.getState() == rpc::DeviceReport::State::FAILED)
-      problem = refused;
+    if (problem.isEmpty() && report.getState() == rpc::DeviceReport::State::FAILED) {
+      // Its code is said in the owner's language; its text is English.
+      problem = sentence(report.getWhy());
+      if (problem.isEmpty()) problem = text_of(report.getReason());
+    }
     set_problem(*exact_problem_, problem);
   }
 

@@ -1,18 +1,14 @@
-#include <QEvent>
 #include <QGridLayout>
-#include <QStackedLayout>
 #include <QTimer>
-#include <QVBoxLayout>
 #include <vector>
 
 #include "ui/agent_link.h"
 #include "ui/banner.h"
-#include "ui/contribute.h"
-#include "ui/empty_state.h"
+#include "ui/client_settings.h"
 #include "ui/format.h"
 #include "ui/messages.h"
+#include "ui/pages/content_page.h"
 #include "ui/pages/overview_parts.h"
-#include "ui/pages/page.h"
 #include "ui/theme.h"
 #include "ui/widgets/card.h"
 
@@ -21,16 +17,19 @@ namespace {
 
 constexpr int kDeviceCardWidth = 300;
 
-class OverviewPage final : public Page {
+class OverviewPage final : public ContentPage {
   Q_OBJECT
 
  public:
   OverviewPage(const PageContext& context, QWidget* parent)
-      : Page(context, parent), state_(link(), clock(), this) {
-    auto* content = new Scroller(this);
-    auto* body = content->body();
+      : ContentPage(context, parent), state_(link(), clock(), this) {
+    scroller_ = make_scroller();
+    auto* body = scroller_->body();
     body->addWidget(&problem_);
     body->addWidget(&attention_);
+    notices_.setObjectName("notices");
+    notices_.set_closable(true);
+    body->addWidget(&notices_);
     body->addWidget(&state_);
     auto* resources = new QHBoxLayout;
     resources->setSpacing(kSpaceLarge);
@@ -60,56 +59,51 @@ class OverviewPage final : public Page {
     body->addLayout(device_grid_);
     body->addStretch();
 
-    layers_ = new QStackedLayout(this);
-    layers_->addWidget(content);
-    layers_->addWidget(&empty_);
-    scroller_ = content;
-
     connect(&state_, &StateCard::failed, &problem_, &Banner::show_error);
     connect(&state_, &StateCard::rule_wanted, this,
             [this](const QString& key) { Q_EMIT page_wanted("rules", key); });
     connect(&attention_, &Banner::action_clicked, this,
             [this] { Q_EMIT page_wanted(attention_page_, {}); });
+    connect(&notices_, &Banner::closed, this, [this] { notices_closed_ = notices_.text(); });
+    connect(&client_settings(), &ClientSettings::changed, this, [this] {
+      if (isVisible() && link().snapshot() != nullptr) show_today(link().snapshot()->reader());
+    });
     connect(&ticker_, &QTimer::timeout, this, &OverviewPage::tick);
     ticker_.setInterval(1'000);
-    show_disconnected();
   }
 
   void show_snapshot(const SnapshotPtr& snapshot) override {
     const auto now = snapshot->reader();
-    layers_->setCurrentIndex(0);
-    if (currency_.isEmpty() && !currency_asked_) ask_currency();
+    show_content();
     state_.show_snapshot(now);
     for (const auto state : now.getResources()) {
       const auto index = static_cast<size_t>(state.getResource());
       if (index < resource_cards_.size()) resource_cards_[index]->show_state(state);
     }
     show_attention(now);
+    show_notices(now);
     show_today(now);
     show_devices(now);
     if (isVisible()) ticker_.start();
   }
 
   void show_disconnected() override {
-    layers_->setCurrentIndex(1);
-    empty_.set_disconnected();
+    ContentPage::show_disconnected();
     ticker_.stop();
-    currency_asked_ = false;
   }
 
  protected:
   void showEvent(QShowEvent* event) override {
-    Page::showEvent(event);
+    ContentPage::showEvent(event);
     ticker_.start();
-    // It may have been changed on another page.
-    if (link().snapshot() != nullptr) ask_currency();
+    client_settings().refresh();  // The currency may have been changed elsewhere.
   }
   void hideEvent(QHideEvent* event) override {
-    Page::hideEvent(event);
+    ContentPage::hideEvent(event);
     ticker_.stop();
   }
   void resizeEvent(QResizeEvent* event) override {
-    Page::resizeEvent(event);
+    ContentPage::resizeEvent(event);
     place_devices();
   }
 
@@ -117,21 +111,6 @@ class OverviewPage final : public Page {
   void tick() {
     state_.tick();
     for (ResourceCard* card : resource_cards_) card->tick();
-  }
-
-  void ask_currency() {
-    currency_asked_ = true;
-    link().call<&rpc::Agent::Client::settingsRequest>(
-        this, [](auto) {},
-        [this](AnswerOf<&rpc::Agent::Client::settingsRequest> answer) {
-          if (!answer.ok()) return;
-          for (const auto setting : answer.value()->reader().getSettings()) {
-            if (setting.getKey() == "energy.currency" && setting.getValue().isText()) {
-              currency_ = QString::fromUtf8(setting.getValue().getText().cStr());
-            }
-          }
-          if (link().snapshot() != nullptr) show_today(link().snapshot()->reader());
-        });
   }
 
   // What only a person can put right, whichever device or coordinator it concerns.
@@ -165,6 +144,25 @@ class OverviewPage final : public Page {
     }
   }
 
+  // What the owner should know though work goes on. Closed, it comes back only as something else.
+  void show_notices(rpc::Snapshot::Reader now) {
+    QStringList lines;
+    for (const auto notice : now.getNotices()) {
+      Message message = read_message(notice);
+      QString line = sentence(message);
+      message.code += ".remedy";
+      if (find_message(message.code) != nullptr) line += ' ' + sentence(message);
+      lines += line;
+    }
+    const QString text = lines.join('\n');
+    if (text != notices_closed_) notices_closed_.clear();
+    if (text.isEmpty() || text == notices_closed_) {
+      notices_.hide();
+    } else {
+      notices_.show_text(BannerKind::kNote, text);
+    }
+  }
+
   void show_today(rpc::Snapshot::Reader now) {
     const auto today = now.getToday();
     credit_->set(tr("Credit"), format_credit(today.getCreditConfirmed() + today.getCreditPending()),
@@ -177,35 +175,31 @@ class OverviewPage final : public Page {
                  tr("of %1 allowed").arg(format_duration(allowed)));
     energy_->set(tr("Energy"), format_energy(today.getKilowattHours()),
                  tr("%1 ever").arg(format_energy(now.getEver().getKilowattHours())));
-    cost_->set(tr("Cost"), format_money(today.getCost(), currency_),
-               tr("%1 ever").arg(format_money(now.getEver().getCost(), currency_)));
+    const QString currency = client_settings().currency();
+    cost_->set(tr("Cost"), format_money(today.getCost(), currency),
+               tr("%1 ever").arg(format_money(now.getEver().getCost(), currency)));
 
     const auto yield = now.getYield();
     if (yield.getCount() == 0) {
-      yield_->setText(
-          tr("When you come back, this computer is yours within %1; its memory is free "
-             "within %2. Both are measured each time.")
-              .arg(short_time(yield.getStopMsBound()), short_time(yield.getFreeMsBound())));
+      yield_->setText(tr("When you come back, this computer is yours within %1; its memory is free "
+                         "within %2. Both are measured each time.")
+                          .arg(format_short_time(Millis{yield.getStopMsBound()}),
+                               format_short_time(Millis{yield.getFreeMsBound()})));
       return;
     }
     QString text =
         tr("When you came back, this computer was yours after %1 (99 of 100 times within "
            "%2), its memory after %3 (%4).")
-            .arg(short_time(yield.getStopMsP50()), short_time(yield.getStopMsP99()),
-                 short_time(yield.getFreeMsP50()), short_time(yield.getFreeMsP99()));
+            .arg(format_short_time(Millis{yield.getStopMsP50()}),
+                 format_short_time(Millis{yield.getStopMsP99()}),
+                 format_short_time(Millis{yield.getFreeMsP50()}),
+                 format_short_time(Millis{yield.getFreeMsP99()}));
     text += ' ';
     text += yield.getLate() == 0
                 ? tr("Never later than you allow, %n time(s).", nullptr, int(yield.getCount()))
                 : tr("Later than you allow: %1 of %2 times.")
                       .arg(format_count(yield.getLate()), format_count(yield.getCount()));
     yield_->setText(text);
-  }
-
-  static QString short_time(uint32_t milliseconds) {
-    if (milliseconds < 1'000) {
-      return tr("%1 ms").arg(QLocale().toString(milliseconds));
-    }
-    return tr("%1 s").arg(QLocale().toString(milliseconds / 1'000.0, 'f', 1));
   }
 
   void show_devices(rpc::Snapshot::Reader now) {
@@ -242,20 +236,16 @@ class OverviewPage final : public Page {
   // takeAt() hands the item over; the widget in it stays.
   static void delete_item(QLayoutItem* item) { const std::unique_ptr<QLayoutItem> owned(item); }
 
-  Banner problem_, attention_;
-  QString attention_page_;
+  Banner problem_, attention_, notices_;
+  QString attention_page_, notices_closed_;
   StateCard state_;
   std::vector<ResourceCard*> resource_cards_;
   Card today_;
   Figure *credit_, *tokens_, *worked_, *energy_, *cost_;
   QLabel* yield_;
-  QString currency_;
-  bool currency_asked_ = false;
   QGridLayout* device_grid_;
   int columns_ = 0;
   std::vector<DeviceCard*> device_cards_;
-  EmptyState empty_;
-  QStackedLayout* layers_;
   Scroller* scroller_;
   QTimer ticker_;
 };

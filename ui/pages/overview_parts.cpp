@@ -1,6 +1,5 @@
 #include "ui/pages/overview_parts.h"
 
-#include <QAction>
 #include <QDateTime>
 #include <QEvent>
 #include <QGridLayout>
@@ -11,13 +10,14 @@
 #include "ui/format.h"
 #include "ui/icons.h"
 #include "ui/messages.h"
-#include "ui/style.h"
 #include "ui/theme.h"
 
 namespace shoal::ui {
 namespace {
 
 constexpr int kBigIcon = 56;
+// An order that was taken shows in the next snapshot; then what the client says holds again.
+constexpr int kOrderPatienceMs = 3'000;
 
 void show_state_icon(QLabel& label, rpc::Activity activity, int size) {
   label.setPixmap(
@@ -99,19 +99,22 @@ StateCard::StateCard(AgentLink& link, const Clock& clock, QWidget* parent)
   bottom->addWidget(&leave_clear_);
   body()->addLayout(bottom);
 
-  const auto tell = [this](const Error& error) { Q_EMIT failed(error); };
-  // Toggled, not clicked: a screen reader toggles.
-  connect(&switch_, &QAbstractButton::toggled, this, [this, tell](bool on) {
-    if (on) {
-      resume_all(link_, this, tell);
-    } else {
-      pause_all(link_, this, Millis{0}, tell);
-    }
+  order_patience_.setSingleShot(true);
+  order_patience_.setInterval(kOrderPatienceMs);
+  connect(&order_patience_, &QTimer::timeout, this, [this] {
+    ordered_.reset();
+    show_switch();
   });
-  connect(&resume_, &QPushButton::clicked, this, [this, tell] { resume_all(link_, this, tell); });
+  // Toggled, not clicked: a screen reader toggles.
+  connect(&switch_, &QAbstractButton::toggled, this, [this](bool on) { order(on, Millis{0}); });
+  connect(&resume_, &QPushButton::clicked, this, [this] { order(true, Millis{0}); });
   connect(&rule_button_, &QPushButton::clicked, this, [this] { Q_EMIT rule_wanted(rule_); });
-  connect(&pause_menu_, &QMenu::aboutToShow, this, &StateCard::fill_pause_menu);
-  fill_pause_menu();
+  const auto fill = [this] {
+    fill_pause_menu(pause_menu_, clock_.now_wall(),
+                    [this](Millis length) { order(false, length); });
+  };
+  connect(&pause_menu_, &QMenu::aboutToShow, this, fill);
+  fill();
   connect(&leave_set_, &QPushButton::clicked, this, [this] {
     const QDateTime now = QDateTime::fromMSecsSinceEpoch(clock_.now_wall().count);
     QDateTime at(now.date(), leave_edit_.time());
@@ -124,14 +127,32 @@ StateCard::StateCard(AgentLink& link, const Clock& clock, QWidget* parent)
   leave_edit_.setTime(QTime(soon.time().hour(), 0));
 }
 
-void StateCard::fill_pause_menu() {
-  pause_menu_.clear();
-  for (const PauseChoice& choice : pause_choices(clock_.now_wall())) {
-    QAction* action = pause_menu_.addAction(choice.text);
-    connect(action, &QAction::triggered, this, [this, length = choice.length] {
-      pause_all(link_, this, length, [this](const Error& error) { Q_EMIT failed(error); });
-    });
+// The switch stays as the owner put it, though a snapshot of before the order comes in between.
+void StateCard::order(bool contribute, Millis pause) {
+  ordered_ = contribute;
+  order_patience_.stop();
+  const auto answered = [this](const Error* error) {
+    if (error == nullptr) return order_patience_.start();
+    ordered_.reset();
+    show_switch();
+    Q_EMIT failed(*error);
+  };
+  if (contribute) {
+    resume_all(link_, this, answered);
+  } else {
+    pause_all(link_, this, pause, answered);
   }
+  show_switch();
+}
+
+void StateCard::show_switch() {
+  if (ordered_ == contributing_) {
+    ordered_.reset();
+    order_patience_.stop();
+  }
+  const bool on = ordered_.value_or(contributing_);
+  switch_.set_on(on);
+  pause_.setVisible(on);
 }
 
 void StateCard::set_leave_by(Millis at) {
@@ -152,14 +173,9 @@ void StateCard::show_snapshot(rpc::Snapshot::Reader snapshot) {
   changes_at_ = Millis{verdict.getChangesAtMs()};
   rule_ = QString::fromUtf8(verdict.getRule().cStr());
   rule_button_.setVisible(!rule_.isEmpty());
-  const bool on = is_contributing(snapshot);
-  switch_.set_on(on);
-  bool any_paused = false;
-  for (const auto resource : snapshot.getResources()) {
-    any_paused = any_paused || resource.getMode() == rpc::Mode::PAUSED;
-  }
-  resume_.setVisible(any_paused);
-  pause_.setVisible(on);
+  contributing_ = is_contributing(snapshot);
+  show_switch();
+  resume_.setVisible(is_any_paused(snapshot));
   leave_by_ = Millis{snapshot.getLeaveByMs()};
   leave_edit_.setVisible(leave_by_.count == 0);
   leave_set_.setVisible(leave_by_.count == 0);
@@ -240,11 +256,8 @@ ResourceCard::ResourceCard(AgentLink& link, const Clock& clock, rpc::Resource re
   paused_.setMenu(&pause_menu_);
   body()->addLayout(row);
   const auto fill = [this] {
-    pause_menu_.clear();
-    for (const PauseChoice& choice : pause_choices(clock_.now_wall())) {
-      connect(pause_menu_.addAction(choice.text), &QAction::triggered, this,
-              [this, length = choice.length] { choose(rpc::Mode::PAUSED, length); });
-    }
+    fill_pause_menu(pause_menu_, clock_.now_wall(),
+                    [this](Millis length) { choose(rpc::Mode::PAUSED, length); });
   };
   fill();
   connect(&pause_menu_, &QMenu::aboutToShow, this, fill);
@@ -254,8 +267,9 @@ ResourceCard::ResourceCard(AgentLink& link, const Clock& clock, rpc::Resource re
 }
 
 void ResourceCard::choose(rpc::Mode mode, Millis length) {
-  set_mode(link_, this, resource_, mode, length,
-           [this](const Error& error) { Q_EMIT failed(error); });
+  set_mode(link_, this, resource_, mode, length, [this](const Error* error) {
+    if (error != nullptr) Q_EMIT failed(*error);
+  });
 }
 
 void ResourceCard::show_state(rpc::Snapshot::ResourceState::Reader state) {

@@ -6,7 +6,9 @@
 #include <QLabel>
 #include <QMenu>
 #include <QPushButton>
+#include <QTimer>
 #include <QToolButton>
+#include <optional>
 
 #include "base/clock.h"
 #include "ui/agent_link.h"
@@ -33,7 +35,8 @@ class StateCard : public Card {
   void changeEvent(QEvent* event) override;
 
  private:
-  void fill_pause_menu();
+  void order(bool contribute, Millis pause);
+  void show_switch();
   void set_leave_by(Millis at);
 
   AgentLink& link_;
@@ -44,6 +47,9 @@ class StateCard : public Card {
   QLabel icon_, word_, next_, switch_label_;
   QLabel *why_, *remedy_;
   Switch switch_;
+  bool contributing_ = false;    // As the client says.
+  std::optional<bool> ordered_;  // What the owner wants, until the client says the same.
+  QTimer order_patience_;
   QPushButton pause_, resume_, rule_button_;
   QMenu pause_menu_;
   QLabel leave_label_;

@@ -11,6 +11,7 @@
 #include <map>
 
 #include "ui/agent_link.h"
+#include "ui/client_settings.h"
 #include "ui/messages.h"
 #include "ui/pages/content_page.h"
 #include "ui/pages/rules_parts.h"
@@ -22,9 +23,6 @@ namespace shoal::ui {
 namespace {
 
 constexpr int kRefreshMs = 10'000;
-
-using SettingsAnswer = AnswerOf<&rpc::Agent::Client::settingsRequest>;
-using SettingsPtr = std::shared_ptr<const Kept<rpc::Agent::SettingsResults>>;
 
 class RulesPage final : public ContentPage {
   Q_OBJECT
@@ -86,28 +84,32 @@ class RulesPage final : public ContentPage {
     section_cards_.back()->body()->addWidget(problem_);
 
     refresh_.setInterval(kRefreshMs);
-    connect(&refresh_, &QTimer::timeout, this, &RulesPage::fetch);
-    connect(sections_, &QListWidget::currentRowChanged, stack_, &QStackedWidget::setCurrentIndex);
-    connect(what_if_, &WhatIfCard::applied, this, &RulesPage::fetch);
+    ClientSettings* const settings = &client_settings();
+    connect(&refresh_, &QTimer::timeout, this, &RulesPage::refresh);
+    connect(sections_, &QListWidget::currentRowChanged, this, [this](int row) {
+      stack_->setCurrentIndex(row);
+      show_section();
+      refresh();
+    });
+    connect(what_if_, &WhatIfCard::applied, settings, &ClientSettings::refresh_after_change);
+    connect(settings, &ClientSettings::changed, this, &RulesPage::show_settings);
+    connect(settings, &ClientSettings::failed, this,
+            [this](const Error& error) { set_problem(*problem_, sentence(error)); });
     sections_->setCurrentRow(0);
   }
 
   void show_snapshot(const SnapshotPtr& snapshot) override {
+    snapshot_ = snapshot;
     show_content();
-    modes_->show_snapshot(snapshot->reader());
-    leave_by_->show_snapshot(snapshot->reader());
-    sensors_->show_snapshot(snapshot);
-    idle_->show_snapshot(snapshot);
-    yield_->show_snapshot(snapshot->reader());
-    pairing_->show_snapshot(snapshot->reader());
-    trace_->fetch();
+    show_section();
     if (refresh_.isActive()) return;
     refresh_.start();
-    fetch();
-    pairing_->fetch();
+    show_settings();  // As they were told to another page.
+    refresh();
   }
 
   void show_disconnected() override {
+    snapshot_ = nullptr;
     refresh_.stop();
     ContentPage::show_disconnected();
   }
@@ -136,16 +138,40 @@ class RulesPage final : public ContentPage {
     return scroller->body();
   }
 
-  void fetch() {
-    link().call<&rpc::Agent::Client::settingsRequest>(
-        this, [](auto) {},
-        [this](SettingsAnswer answer) {
-          set_problem(*problem_, answer.ok() ? QString() : sentence(answer.error()));
-          if (answer.ok()) show_settings(answer.value());
-        });
+  // Only what is on screen works: the cards of the other sections get their news when they come.
+  void show_section() {
+    if (snapshot_ == nullptr) return;
+    const auto shown = [this](const QWidget* card) {
+      return stack_->currentWidget()->isAncestorOf(card);
+    };
+    const auto now = snapshot_->reader();
+    if (shown(modes_)) {
+      modes_->show_snapshot(now);
+      leave_by_->show_snapshot(now);
+      sensors_->show_snapshot(snapshot_);
+    }
+    if (shown(trace_)) {
+      trace_->fetch();
+      what_if_->show_settings(client_settings().all());
+    }
+    if (shown(idle_)) {
+      idle_->show_snapshot(snapshot_);
+      yield_->show_snapshot(now);
+    }
+    if (shown(pairing_)) pairing_->show_snapshot(now);
   }
 
-  void show_settings(const SettingsPtr& settings) {
+  // What a snapshot does not tell.
+  void refresh() {
+    if (snapshot_ == nullptr) return;
+    client_settings().refresh();
+    if (stack_->currentWidget()->isAncestorOf(pairing_)) pairing_->fetch();
+  }
+
+  void show_settings() {
+    const SettingsPtr& settings = client_settings().all();
+    if (settings == nullptr || snapshot_ == nullptr || !isVisible()) return;
+    set_problem(*problem_, {});
     for (const auto setting : settings->reader().getSettings()) {
       const QString key = text_of(setting.getKey());
       const auto found = editors_.find(key);
@@ -162,7 +188,7 @@ class RulesPage final : public ContentPage {
       section_of_[key] = section_places_[section];
       connect(editor, &SettingEditor::changed, this, &RulesPage::change);
     }
-    what_if_->set_settings(settings->reader().getSettings());
+    show_section();
     show_wanted();
   }
 
@@ -176,7 +202,7 @@ class RulesPage final : public ContentPage {
         },
         [this, key](AnswerOf<&rpc::Agent::Client::changeSettingsRequest> answer) {
           editors_[key]->set_answer(answer.ok() ? QString() : sentence(answer.error()));
-          if (answer.ok()) fetch();
+          if (answer.ok()) client_settings().refresh_after_change();
         });
   }
 
@@ -190,6 +216,7 @@ class RulesPage final : public ContentPage {
       scroller->ensureWidgetVisible(found->second);
   }
 
+  SnapshotPtr snapshot_;
   QListWidget* sections_;
   QStackedWidget* stack_;
   std::vector<Card*> section_cards_;  // By SettingSection.

@@ -1,6 +1,5 @@
 #include "ui/pages/rules_parts.h"
 
-#include <QAccessible>
 #include <QComboBox>
 #include <QDateTimeEdit>
 #include <QGridLayout>
@@ -48,9 +47,7 @@ QString value_text(const QString& key, const SettingValue& value) {
   const auto translated = [](const char* text) {
     return QCoreApplication::translate("settings", text);
   };
-  if (const bool* flag = std::get_if<bool>(&value))
-    return *flag ? QCoreApplication::translate("settings", "yes")
-                 : QCoreApplication::translate("settings", "no");
+  if (const bool* flag = std::get_if<bool>(&value)) return yes_no(*flag);
   double number = 0;
   if (const int64_t* integer = std::get_if<int64_t>(&value)) number = static_cast<double>(*integer);
   if (const double* real = std::get_if<double>(&value)) number = *real;
@@ -102,10 +99,10 @@ ModesCard::ModesCard(const PageContext& context, QWidget* parent)
     grid->addWidget(row.time, line, 2);
     grid->addWidget(row.why, line + 1, 1, 1, 3);
     grid->setRowMinimumHeight(line + 1, fontMetrics().height() + kSpace);
-    connect(row.mode, &QComboBox::activated, this, [this, at] { set_mode(at); });
+    connect(row.mode, &QComboBox::activated, this, [this, at] { choose(at); });
     connect(row.time, &QComboBox::activated, this, [this, at] {
       if (rows_[at].mode->currentData().toInt() != static_cast<int>(rpc::Mode::BY_RULES))
-        set_mode(at);
+        choose(at);
     });
     rows_.push_back(row);
   }
@@ -137,23 +134,16 @@ void ModesCard::show_snapshot(rpc::Snapshot::Reader snapshot) {
   }
 }
 
-void ModesCard::set_mode(size_t at) {
+void ModesCard::choose(size_t at) {
   Row& row = rows_[at];
   row.waiting = true;
   const auto mode = static_cast<rpc::Mode>(row.mode->currentData().toInt());
   const qint64 for_ms = mode == rpc::Mode::BY_RULES ? 0 : row.time->currentData().toLongLong();
-  context_.link.call<&rpc::Agent::Client::setModeRequest>(
-      this,
-      [&](auto params) {
-        params.setResource(row.resource);
-        params.setMode(mode);
-        params.setForMs(static_cast<uint64_t>(for_ms));
-      },
-      [this, at](AnswerOf<&rpc::Agent::Client::setModeRequest> answer) {
-        rows_[at].waiting = false;
-        set_problem(*problem_, answer.ok() ? QString() : sentence(answer.error()));
-        if (context_.link.snapshot() != nullptr) show_snapshot(context_.link.snapshot()->reader());
-      });
+  set_mode(context_.link, this, row.resource, mode, Millis{for_ms}, [this, at](const Error* error) {
+    rows_[at].waiting = false;
+    set_problem(*problem_, error == nullptr ? QString() : sentence(*error));
+    if (context_.link.snapshot() != nullptr) show_snapshot(context_.link.snapshot()->reader());
+  });
 }
 
 // --- Leave by.
@@ -352,10 +342,6 @@ YieldCard::YieldCard(QWidget* parent) : Card(parent) {
 
 void YieldCard::show_snapshot(rpc::Snapshot::Reader snapshot) {
   const auto yield = snapshot.getYield();
-  const auto text = [](uint32_t ms) {
-    return ms < 1000 ? tr("%1 ms").arg(ms)
-                     : tr("%1 s").arg(QLocale().toString(ms / 1000.0, 'f', 1));
-  };
   const bool any = yield.getCount() > 0;
   summary_->setText(
       !any ? tr("It has not been measured yet: that happens whenever you come back.")
@@ -368,8 +354,9 @@ void YieldCard::show_snapshot(rpc::Snapshot::Reader snapshot) {
       {yield.getFreeMsP50(), yield.getFreeMsP99(), yield.getFreeMsBound()}};
   for (int row = 0; row < 2; ++row) {
     for (int column = 0; column < 3; ++column)
-      figures_[row][column]->setText(any || column == 2 ? text(figures[row][column])
-                                                        : QStringLiteral("–"));
+      figures_[row][column]->setText(any || column == 2
+                                         ? format_short_time(Millis{figures[row][column]})
+                                         : QStringLiteral("–"));
   }
 }
 
@@ -520,6 +507,7 @@ WhatIfCard::WhatIfCard(const PageContext& context, QWidget* parent)
   limit_box_->setAccessibleName(tr("Limit to move"));
   slider_ = new QSlider(Qt::Horizontal, this);
   slider_->setObjectName(QStringLiteral("what_if_slider"));
+  slider_->setAccessibleName(limit_box_->accessibleName());  // Until there is a limit to name.
   slider_->setTickPosition(QSlider::TicksBelow);
   slider_->setPageStep(2);
   value_ = new QLabel(this);
@@ -568,7 +556,10 @@ WhatIfCard::WhatIfCard(const PageContext& context, QWidget* parent)
   connect(apply_, &QPushButton::clicked, this, &WhatIfCard::apply);
 }
 
-void WhatIfCard::set_settings(capnp::List<rpc::Setting>::Reader settings) {
+void WhatIfCard::show_settings(const SettingsPtr& all) {
+  if (all == nullptr || all == settings_) return;
+  settings_ = all;
+  const auto settings = all->reader().getSettings();
   static constexpr const char* kKeys[] = {
       "rules.idle_seconds",        "rules.gpu_when_in_use",    "rules.cpu_when_in_use",
       "rules.other_gpu_load_max",  "rules.other_cpu_load_max", "rules.gpu_temperature_max",
@@ -725,7 +716,7 @@ void WhatIfCard::apply() {
 
 PairingCard::PairingCard(const PageContext& context, QWidget* parent)
     : Card(parent), context_(context) {
-  set_title(tr("Windows on other machines"));
+  set_title(tr("Other machines"));
   state_ = make_text(this);
   set_text_role(*state_, TextRole::kQuiet);
   url_ = make_text(this);
@@ -750,11 +741,11 @@ PairingCard::PairingCard(const PageContext& context, QWidget* parent)
         .sort_key =
             [](const PairingRow& row) { return QVariant(qlonglong{row.getLastUsedMs()}); }}},
       [](const PairingRow& row) { return QString::number(row.getId()); }, this);
-  table_ = new DataTable(model_, QStringLiteral("pairings"), tr("Windows on other machines"), this);
+  table_ = new DataTable(model_, QStringLiteral("pairings"), tr("Other machines"), this);
   table_->set_empty_text(tr("No other machine may control this one."));
   table_->set_rows_shown(3);
   table_->show_bar(false);
-  pair_ = new QPushButton(tr("&Pair another window…"), this);
+  pair_ = new QPushButton(tr("&Pair another machine…"), this);
   pair_->setObjectName(QStringLiteral("pair"));
   unpair_ = new QPushButton(tr("&Remove the selected one"), this);
   unpair_->setObjectName(QStringLiteral("unpair"));
@@ -778,9 +769,11 @@ PairingCard::PairingCard(const PageContext& context, QWidget* parent)
 
 void PairingCard::show_snapshot(rpc::Snapshot::Reader snapshot) {
   state_->setText(snapshot.getRemoteListens()
-                      ? tr("Paired windows can connect over the network now.")
-                      : tr("Off: give an address above to let paired windows connect."));
+                      ? tr("The command line of paired machines can steer this one over the "
+                           "network now.")
+                      : tr("Off: give an address above to let paired machines connect."));
   pair_->setEnabled(snapshot.getRemoteListens());
+  if (context_.clock.now_wall() >= url_until_) url_->hide();
 }
 
 void PairingCard::fetch() {
@@ -801,11 +794,14 @@ void PairingCard::pair() {
         set_problem(*problem_, answer.ok() ? QString() : sentence(answer.error()));
         if (!answer.ok()) return;
         const auto reader = answer.value()->reader();
+        url_until_ = Millis{reader.getExpiresMs()};
+        // No window takes such a URL: the command line does.
         url_->setText(
-            tr("Give this address to the window on the other machine before %1. It works "
-               "once:\n%2")
-                .arg(format_time(Millis{reader.getExpiresMs()}), text_of(reader.getUrl())));
+            tr("On the other machine, run this before %1. The address in it works once:\n%2")
+                .arg(format_time(url_until_), QStringLiteral("shoal-client --remote '%1' status")
+                                                  .arg(text_of(reader.getUrl()))));
         url_->show();
+        fetch();
       });
 }
 

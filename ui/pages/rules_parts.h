@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/settings.h"
+#include "ui/client_settings.h"
 #include "ui/pages/page.h"
 #include "ui/tables.h"
 #include "ui/widgets/card.h"
@@ -42,7 +43,7 @@ class ModesCard : public Card {
     bool waiting = false;
     bool by_rules = false;
   };
-  void set_mode(size_t at);
+  void choose(size_t at);
 
   PageContext context_;
   std::vector<Row> rows_;
@@ -142,7 +143,7 @@ class WhatIfCard : public Card {
 
  public:
   WhatIfCard(const PageContext& context, QWidget* parent);
-  void set_settings(capnp::List<rpc::Setting>::Reader settings);
+  void show_settings(const SettingsPtr& settings);  // Null: not known yet.
 
  Q_SIGNALS:
   void applied();
@@ -162,6 +163,7 @@ class WhatIfCard : public Card {
   const Limit* limit() const;
 
   PageContext context_;
+  SettingsPtr settings_;
   std::vector<Limit> limits_;
   QComboBox* limit_box_;
   QSlider* slider_;
@@ -173,7 +175,7 @@ class WhatIfCard : public Card {
   uint64_t asked_ = 0;
 };
 
-// Windows on other machines that may do what this one does.
+// Other machines, whose command line may do what this window does.
 class PairingCard : public Card {
   Q_OBJECT
 
@@ -189,6 +191,7 @@ class PairingCard : public Card {
   PageContext context_;
   QLabel *state_, *url_, *problem_;
   QPushButton *pair_, *unpair_;
+  Millis url_until_{0};  // When the URL shown no longer works.
   TableModel<rpc::Pairing::Reader>* model_;
   DataTable* table_;
 };

@@ -100,8 +100,6 @@ void Chart::set_data(ChartData data, const QString& unit, std::function<QString(
   draw();
 }
 
-void Chart::show_table(bool on) { toggle_->setChecked(on); }
-
 bool Chart::table_shown() const { return toggle_->isChecked(); }
 
 bool Chart::is_empty() const {
@@ -245,9 +243,9 @@ void Chart::draw_axes(QChart* chart) {
     top = std::max(top, sum);
   }
   auto* up = new QValueAxis;
-  up->setRange(0, axis_max_ > 0 ? std::max(axis_max_, top) : top > 0 ? top * 1.05 : 1);
+  up->setRange(0, top > 0 ? top * 1.05 : 1);
   up->setTickCount(5);
-  if (axis_max_ <= 0) up->applyNiceNumbers();
+  up->applyNiceNumbers();
   const double gap = (up->max() - up->min()) / std::max(1, up->tickCount() - 1);
   const int digits = gap >= 1 || gap <= 0 ? 0 : static_cast<int>(std::ceil(-std::log10(gap)));
   up->setLabelFormat(QStringLiteral("%.%1f").arg(std::min(digits, 6)));

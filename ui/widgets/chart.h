@@ -49,9 +49,7 @@ class Chart : public QWidget {
   void set_data(ChartData data, const QString& unit, std::function<QString(double)> text);
   void set_empty_text(const QString& text);  // Shown while no figure is above 0.
   // The axis begins at 0 and ends here or above; 0: where the figures end.
-  void set_axis_max(double max) { axis_max_ = max; }
 
-  void show_table(bool on);
   bool table_shown() const;
   DataTable* table() { return table_; }
   bool is_empty() const;
@@ -74,7 +72,6 @@ class Chart : public QWidget {
   ChartData data_;
   QString unit_;
   std::function<QString(double)> text_;
-  double axis_max_ = 0;
   int label_step_ = 1;
   QLabel* title_;
   QToolButton* toggle_;
