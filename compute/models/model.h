@@ -86,12 +86,13 @@ struct Model {
   std::vector<ByteVector> converted;
 };
 
-// `path`: a folder with config.json, or a .gguf file; of one in several parts the first.
-// kUnsupported names the key or the tensor that no architecture of ours has; kCorrupt what breaks a
-// format's rules or disagrees with another file.
 struct OpenOptions {
   QuantMode quantise = QuantMode::kNone;  // Of matrices of 16 and 32 bits; others stay as they are.
 };
+
+// `path`: a folder with config.json, or a .gguf file; of one in several parts the first.
+// kUnsupported names the key or the tensor that no architecture of ours has; kCorrupt what breaks a
+// format's rules or disagrees with another file.
 Result<Model> open_model(const std::filesystem::path& path, const OpenOptions& options = {});
 
 // The same from a GGUF file's bytes, which outlive the model.

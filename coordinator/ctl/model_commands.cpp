@@ -125,7 +125,7 @@ Result<Cut> cut(Link& link, const PublishOptions& publishing, const std::filesys
 
 void print_quantised(const Json& lines) {
   if (!lines.is_array() || lines.empty()) return;
-  std::printf("What rounding cost, as the error's length over that of the weights:\n");
+  std::printf("How far rounding moved the weights (root mean square, of their own):\n");
   for (const Json& line : lines) {
     if (!line.is_object()) continue;
     std::printf("  %-18s %-12s %6.2f %%, at worst %6.2f %% in %s\n",
