@@ -78,7 +78,7 @@ struct PlanOptions {
   std::string model, fleet, link = "1Gbps", job = "forward", weights = "fp16", cuts = "fp16";
   int64_t sequence = 0, prompt = 512, output = 256, update_tokens = 1 << 20;
   double compute_part = 0.5, memory_part = 0.7, usd_per_kwh = 0.30, years = 3;
-  bool sparse_sync = false, headline = false, cards = false, models = false;
+  bool int8 = false, sparse_sync = false, headline = false, cards = false, models = false;
 };
 // Asks no coordinator.
 Result<void> plan(bool json, const PlanOptions& options);

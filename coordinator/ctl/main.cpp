@@ -154,6 +154,7 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(1, 1 << 30));
   plan.add_option("--weights", planning.weights, "Kept as fp16, int8 or int4");
   plan.add_option("--cuts", planning.cuts, "Activations sent as fp16 or int8");
+  plan.add_flag("--int8", planning.int8, "Compute at the cards' int8 rates (not for training)");
   plan.add_flag("--sparse-sync", planning.sparse_sync,
                 "Replicas exchange sparse gradients every 30 updates (train)");
   plan.add_option("--compute-part", planning.compute_part,

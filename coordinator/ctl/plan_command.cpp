@@ -366,6 +366,7 @@ Result<void> plan(bool json, const PlanOptions& options) {
   request.prompt = options.prompt;
   request.output = options.output;
   request.update_tokens = options.update_tokens;
+  request.int8 = options.int8;
   request.sync = options.sparse_sync ? GradientSync::kSparse : GradientSync::kDense;
   request.factors.compute = options.compute_part;
   request.factors.memory = options.memory_part;
