@@ -901,7 +901,10 @@ Result<FleetPlan> plan_fleet(const FleetRequest& request) {
     count -= taken;
     if (taken < part.count) plan.left_out.push_back({part.card, part.count - taken});
   }
-  plan.peak_flops = fleet_flops(used_parts);
+  for (const FleetPart& part : used_parts) {
+    plan.peak_flops +=
+        as_double(part.count) * (request.int8 ? part.card->int8_ops : part.card->fp16_flops);
+  }
   plan.utilization = plan.tokens_per_second * flops_per_token(request) / plan.peak_flops;
   plan.price_usd = fleet_price(used_parts);
   plan.watts = fleet_watts(used_parts);

@@ -125,7 +125,7 @@ struct FleetPlan {
   double sync_seconds = 0;       // Training: exchange at each update, on average.
   FleetBound bound = FleetBound::kCompute;
   double model_bytes = 0;  // What must be in memory once: weights, in training the optimizer too.
-  double peak_flops = 0;   // Of the cards used.
+  double peak_flops = 0;   // Of the cards used, in the arithmetic asked for.
   double utilization = 0;  // Operations done / peak.
   double price_usd = 0, watts = 0;  // Of the cards used, at full board power.
   double joules_per_token = 0;

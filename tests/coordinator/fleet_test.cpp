@@ -278,6 +278,12 @@ void FleetTest::a_cut_covers_the_model_within_memory() {
     for (const FleetPart& part : plan.left_out) left += part.count;
     QCOMPARE(used + left, int64_t{90});
     QVERIFY(plan.utilization > 0 && plan.utilization < 0.5);  // l_c bounds it.
+    FleetRequest int8 = asked("Llama2-13B", "80xRTX3080,10xRTX4090", "1Gbps", job);
+    int8.int8 = true;
+    if (job == FleetJob::kTrain) continue;
+    const FleetPlan faster = plan_fleet(int8).value();
+    QVERIFY(faster.utilization > 0 && faster.utilization < 0.5);  // Of the int8 peak.
+    QVERIFY(faster.tokens_per_second >= 0.9 * plan.tokens_per_second);
   }
 }
 
