@@ -537,6 +537,7 @@ class FleetSearch {
     for (const int64_t pipelines : pipeline_counts(total(all))) {
       consider(Group(parts), 0, all, pipelines);
     }
+    if (parts > 1) consider_apart(all);
     return choose();
   }
 
@@ -560,13 +561,6 @@ class FleetSearch {
   }
 
   void consider(const Group& alone, int64_t singles, const Group& together, int64_t pipelines) {
-    Option option;
-    const int64_t replicas = singles + pipelines;
-    if (request_.job == FleetJob::kTrain &&
-        replicas * fleet_sequence(request_) >
-            std::max(request_.update_tokens, fleet_sequence(request_))) {
-      return;  // Not every replica would have a sequence.
-    }
     std::vector<Deal> deals;
     for (size_t part = 0; part < alone.size(); ++part) {
       if (alone[part] == 0) continue;
@@ -576,6 +570,43 @@ class FleetSearch {
     }
     if (pipelines > 0) {
       for (Deal& next : deal(together, pipelines)) deals.push_back(std::move(next));
+    }
+    consider(deals, singles + pipelines);
+  }
+
+  // Each kind of card in pipelines of its own, as many as are best for it: a strong kind need not
+  // wait for a weak one.
+  void consider_apart(const Group& all) {
+    std::vector<Deal> deals;
+    int64_t replicas = 0;
+    for (size_t part = 0; part < all.size(); ++part) {
+      Group own(all.size());
+      own[part] = all[part];
+      double most = 0;
+      int64_t most_pipelines = 0;
+      for (const int64_t pipelines : pipeline_counts(all[part])) {
+        double rate = 0;
+        for (const Deal& next : deal(own, pipelines)) {
+          const std::optional<FleetPipeline>& pipeline = best(next.group, pipelines);
+          rate += pipeline ? worth(request_, *pipeline, pipelines) * as_double(next.replicas) : 0;
+        }
+        if (rate <= most) continue;
+        most = rate;
+        most_pipelines = pipelines;
+      }
+      if (most_pipelines == 0) continue;
+      replicas += most_pipelines;
+      for (Deal& next : deal(own, most_pipelines)) deals.push_back(std::move(next));
+    }
+    if (!deals.empty()) consider(deals, replicas);
+  }
+
+  void consider(const std::vector<Deal>& deals, int64_t replicas) {
+    Option option;
+    if (request_.job == FleetJob::kTrain &&
+        replicas * fleet_sequence(request_) >
+            std::max(request_.update_tokens, fleet_sequence(request_))) {
+      return;  // Not every replica would have a sequence.
     }
     for (const Deal& next : deals) {
       const std::optional<FleetPipeline>& pipeline = best(next.group, replicas);

@@ -357,6 +357,13 @@ void FleetTest::mixed_fleets_use_what_helps() {
   FleetRequest large = request;
   large.fleet = read_fleet("2xRTX4090").value();
   QVERIFY(plan.tokens_per_second > plan_fleet(large).value().tokens_per_second);
+  // Strong cards and many weak ones are faster apart than in common pipelines, or alone.
+  const auto rate = [](const char* fleet) {
+    return plan_fleet(asked("Llama2-70B", fleet, "1Gbps", FleetJob::kBatch))
+        .value()
+        .tokens_per_second;
+  };
+  QVERIFY(rate("50xRTX3080,4xH100-PCIe") >= 0.9 * (rate("50xRTX3080") + rate("4xH100-PCIe")));
   // A card that only slows the others is left out: the pipeline needs no third one.
   const FleetPlan weak =
       plan_fleet(asked("Llama2-13B", "2xRTX4090,1xRTX2060", "10Mbps", FleetJob::kForward)).value();
