@@ -120,9 +120,11 @@ QWidget* Guide::make_terms() {
   terms_note_ = make_text(page);
   set_text_role(*terms_note_, TextRole::kQuiet);
   page->body()->addWidget(terms_note_);
+  offers_ground_ = new Card(page);
   offers_layout_ = new QVBoxLayout;
   offers_layout_->setSpacing(kSpace);
-  page->body()->addLayout(offers_layout_);
+  offers_ground_->body()->addLayout(offers_layout_);
+  page->body()->addWidget(offers_ground_);
   page->body()->addStretch();
   return page;
 }
@@ -323,6 +325,7 @@ void Guide::show_card(rpc::CoordinatorCard::Reader card) {
     offers_layout_->addWidget(offer_card);
     offers_.push_back(offer_card);
   }
+  offers_ground_->setVisible(!offers_.empty());
   terms_note_->setText(
       offers_.empty()
           ? tr("It has no work now. You can join and judge each kind of work when it comes, under "

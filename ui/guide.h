@@ -20,6 +20,7 @@ class QVBoxLayout;
 
 namespace shoal::ui {
 
+class Card;
 class ClientSettings;
 class OfferCard;
 
@@ -81,6 +82,7 @@ class Guide : public QWidget {
 
   QLineEdit url_;
   QLabel *operator_, *terms_note_;
+  Card* offers_ground_;
   QVBoxLayout* offers_layout_;
   std::vector<OfferCard*> offers_;
   QLabel* measure_text_;

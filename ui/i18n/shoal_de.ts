@@ -1244,10 +1244,6 @@ Leer: nirgends.</translation>
         <translation>Arbeit, über die Sie noch nicht entschieden haben</translation>
     </message>
     <message>
-        <source>Address for windows on other machines</source>
-        <translation>Adresse für Fenster auf anderen Rechnern</translation>
-    </message>
-    <message>
         <source>Coordinators to join at start</source>
         <translation>Koordinatoren, denen beim Start beigetreten wird</translation>
     </message>
@@ -1286,6 +1282,10 @@ Leer: nirgends.</translation>
     <message>
         <source>Program that watches the computer</source>
         <translation>Programm, das den Rechner beobachtet</translation>
+    </message>
+    <message>
+        <source>Address for other machines</source>
+        <translation>Adresse für andere Rechner</translation>
     </message>
 </context>
 <context>

@@ -96,7 +96,7 @@ constexpr SettingLook kLooks[] = {
     {"compute.threads", QT_TRANSLATE_NOOP("settings", "Threads on the CPU"), kAdvanced, nullptr,
      QT_TRANSLATE_NOOP("settings", "all")},
     {"consent.new_classes", QT_TRANSLATE_NOOP("settings", "Work that you have not judged yet")},
-    {"remote.listen", QT_TRANSLATE_NOOP("settings", "Address for windows on other machines")},
+    {"remote.listen", QT_TRANSLATE_NOOP("settings", "Address for other machines")},
     {"coordinators", QT_TRANSLATE_NOOP("settings", "Coordinators to join at start")},
     {"worker.program", QT_TRANSLATE_NOOP("settings", "Program that computes")},
     {"sensors.program", QT_TRANSLATE_NOOP("settings", "Program that watches the computer")},
