@@ -53,6 +53,12 @@ int main(int argc, char** argv) {
       window.open_page(page.key);
       // What a page asks for comes after it is open; charts settle.
       if (!QTest::qWaitFor([&] { return link.calls_open() == 0; }, 15'000)) return 1;
+      // There are moments between two pieces of work; none of them is worth a picture.
+      static_cast<void>(QTest::qWaitFor(
+          [&] {
+            return link.snapshot() != nullptr && link.snapshot()->reader().getWork().size() > 0;
+          },
+          5'000));
       QTest::qWait(200);  // For layouts and charts: a picture proves nothing.
       if (QWidget* focus = QApplication::focusWidget()) focus->clearFocus();
       const QString path =

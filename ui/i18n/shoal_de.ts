@@ -3043,6 +3043,10 @@ Leer: nirgends.</translation>
         <source>Nothing is worked on now. %1</source>
         <translation>Gerade wird an nichts gearbeitet. %1</translation>
     </message>
+    <message>
+        <source>Nothing is worked on at this moment. More may come at any time.</source>
+        <translation>In diesem Augenblick wird an nichts gearbeitet. Weiteres kann jederzeit kommen.</translation>
+    </message>
 </context>
 <context>
     <name>shoal::ui::YieldCard</name>

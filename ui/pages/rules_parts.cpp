@@ -159,6 +159,7 @@ LeaveByCard::LeaveByCard(const PageContext& context, QWidget* parent)
   edit_->setAccessibleName(tr("When you need the computer back"));
   const auto now = QDateTime::fromMSecsSinceEpoch(context_.clock.now_wall().count);
   edit_->setDateTime(now.addSecs(3 * 3600 - now.time().minute() * 60 - now.time().second()));
+  edit_->setMinimumWidth(edit_->sizeHint().width() + kSpaceLarge);  // Its arrow takes of the text.
   auto* set = new QPushButton(tr("&Set"), this);
   set->setObjectName(QStringLiteral("leave_by_set"));
   set->setAutoDefault(false);

@@ -67,7 +67,10 @@ class WorkPage final : public ContentPage {
     names_ = DeviceNames(snapshot->reader());
     // Why there is no work is the first thing that somebody wants to know here.
     const auto overall = snapshot->reader().getOverall();
-    QString why = tr("Nothing is worked on now. %1").arg(sentence(overall.getWhy()));
+    // Between two pieces of work nothing stands in the way.
+    QString why = overall.getActivity() == rpc::Activity::WORKING
+                      ? tr("Nothing is worked on at this moment. More may come at any time.")
+                      : tr("Nothing is worked on now. %1").arg(sentence(overall.getWhy()));
     const QString remedy = sentence(overall.getRemedy());
     if (!remedy.isEmpty()) why += ' ' + remedy;
     work_table_->set_empty_text(why);
