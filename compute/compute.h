@@ -39,6 +39,9 @@ struct StepInput {
   std::span<const int32_t> tokens;        // When the stage begins with the embedding,
   std::span<const float> hidden;          // else rows x width.
   std::span<const uint32_t> output_rows;  // When it ends with the head: ascending row numbers.
+  // When it ends with the head: instead of logits, what the head's last product would take, which
+  // is the rows after the final norm. output_rows x width.
+  bool wants_features = false;
 };
 
 struct StageShape {
@@ -75,8 +78,8 @@ class Stage {
   // Called with the output of each fragment but a head, in order (for digests). rows x width.
   using FragmentTap = std::function<void(size_t fragment, std::span<const float> output)>;
 
-  // Hidden rows (rows x width) or logits (output_rows x vocabulary). Refuses as kInvalid rows
-  // beyond the options, positions beyond the context, tokens beyond the vocabulary, non-finite
+  // Hidden rows (rows x width), logits (output_rows x vocabulary) or features. Refuses as kInvalid
+  // rows beyond the options, positions beyond the context, tokens beyond the vocabulary, non-finite
   // input. A failed step leaves the caches of its rows undefined and all else as it was. Writing a
   // position again replaces it, so going back needs no call.
   // REQUIRES: only one of `tap` and `pace` is given.

@@ -5,6 +5,7 @@
 #include <bit>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <tuple>
 
 #include "base/check.h"
@@ -107,6 +108,33 @@ struct PlannedCall {
   std::vector<PlannedView> views;
 };
 
+// Where a head's features are: the output of which op. What its last product takes, before it is
+// quantised; none when that is no row of the model's width.
+struct Features {
+  size_t op = 0;
+  ValueId value = 0;
+};
+std::optional<Features> features_of(const Graph& head, int64_t width) {
+  const auto producer = [&head](ValueId id) {
+    return std::ranges::find_if(head.ops, [id](const Op& op) { return op.output == id; });
+  };
+  const auto product = std::ranges::find_if(
+      head.ops.rbegin(), head.ops.rend(), [](const Op& op) { return op.kind == OpKind::kMatmul; });
+  if (product == head.ops.rend()) return {};
+  ValueId taken = product->inputs[0];
+  auto made = producer(taken);
+  if (made != head.ops.end() && made->kind == OpKind::kQuantize) {
+    taken = made->inputs[0];
+    made = producer(taken);
+  }
+  const Value& value = head.values[taken];
+  if (made == head.ops.end() || value.kind != ValueKind::kComputed || value.dtype != DType::kF32 ||
+      value.shape != Shape{kOutputs, width}) {
+    return {};
+  }
+  return Features{static_cast<size_t>(made - head.ops.begin()), taken};
+}
+
 class DeviceStage final : public Stage {
  public:
   DeviceStage(Device& device, const StageOptions& options, const StageShape& shape)
@@ -134,12 +162,14 @@ class DeviceStage final : public Stage {
   Result<void> check_rows(std::span<const RowInfo> rows) const;
   Result<void> check_input(const StepInput& input) const;
   Result<void> upload_input(const StepInput& input);
-  void make_calls(size_t first_fragment, size_t last_fragment, const Dims& dims);
+  void make_calls(size_t first_fragment, size_t last_fragment, const Dims& dims,
+                  bool wants_features);
   Result<std::vector<float>> download(Buffer& buffer, int64_t count);
-  Result<void> run_calls(const Dims& dims, Pace* pace);
+  Result<void> run_calls(const Dims& dims, Pace* pace, bool wants_features);
   Result<std::vector<float>> run_piece(const StepInput& input, const FragmentTap* tap, Pace* pace);
   Result<std::vector<float>> run_in_pieces(const StepInput& input, size_t rows_max, Pace& pace);
-  size_t output_width() const {
+  size_t output_width(bool wants_features) const {
+    if (wants_features) return static_cast<size_t>(shape_.width);
     return static_cast<size_t>(graphs_.back().values[graphs_.back().output].shape[1]);
   }
 
@@ -150,6 +180,8 @@ class DeviceStage final : public Stage {
   std::vector<Graph> graphs_;
   std::vector<PlannedCall> plan_;
   std::vector<Buffer*> outputs_;  // Of each fragment.
+  std::optional<Features> features_;
+  Buffer* features_buffer_ = nullptr;  // Null without features_.
   std::vector<std::unique_ptr<Buffer>> buffers_;
   std::map<RopeSpec, Buffer*> rope_tables_;
   Buffer* input_ = nullptr;
@@ -289,6 +321,10 @@ Result<void> DeviceStage::place(std::span<const Fragment> fragments) {
       }
     }
     outputs_.push_back(buffers[graph.output]);
+    if (shape_.ends_with_logits && f + 1 == fragments.size()) {
+      features_ = features_of(graph, shape_.width);
+      if (features_) features_buffer_ = buffers[features_->value];
+    }
     graphs_.push_back(graph);
   }
   return {};
@@ -351,6 +387,12 @@ Result<void> DeviceStage::check_input(const StepInput& input) const {
       return invalid("step: hidden value " + std::to_string(i) + " is not finite");
     }
   }
+  if (input.wants_features && !shape_.ends_with_logits) {
+    return invalid("step: features of a stage without the head");
+  }
+  if (input.wants_features && !features_) {
+    return Error{ErrorCode::kUnsupported, "step: this model's head has no features of its width"};
+  }
   if (!shape_.ends_with_logits && !input.output_rows.empty()) {
     return invalid("step: output rows for a stage without logits");
   }
@@ -372,10 +414,15 @@ Result<void> DeviceStage::upload_input(const StepInput& input) {
       shape_.begins_with_tokens ? std::as_bytes(input.tokens) : std::as_bytes(input.hidden));
 }
 
-void DeviceStage::make_calls(size_t first_fragment, size_t last_fragment, const Dims& dims) {
+void DeviceStage::make_calls(size_t first_fragment, size_t last_fragment, const Dims& dims,
+                             bool wants_features) {
   calls_.clear();
   for (const PlannedCall& planned : plan_) {
     if (planned.fragment < first_fragment || planned.fragment > last_fragment) continue;
+    // The features' slot holds them until the next op of the head.
+    if (wants_features && planned.fragment + 1 == graphs_.size() && planned.op > features_->op) {
+      continue;
+    }
     const Graph& graph = graphs_[planned.fragment];
     const Op& op = graph.ops[planned.op];
     const ParamBlock params = planned.spec->params(graph, op, dims);
@@ -401,14 +448,14 @@ Result<std::vector<float>> DeviceStage::download(Buffer& buffer, int64_t count) 
 
 // All fragments. A CPU may rest after each op; a GPU takes a fragment at once, as each submission
 // has its price.
-Result<void> DeviceStage::run_calls(const Dims& dims, Pace* pace) {
+Result<void> DeviceStage::run_calls(const Dims& dims, Pace* pace, bool wants_features) {
   if (pace == nullptr || !pace->fine()) {
-    make_calls(0, graphs_.size() - 1, dims);
+    make_calls(0, graphs_.size() - 1, dims, wants_features);
     return device_.run(calls_);
   }
   const bool by_op = device_.info().plane == "cpu";
   for (size_t f = 0; f < graphs_.size(); ++f) {
-    make_calls(f, f, dims);
+    make_calls(f, f, dims, wants_features);
     const std::span<const OpCall> calls = calls_;
     const size_t at_once = by_op ? 1 : std::max<size_t>(calls.size(), 1);
     for (size_t i = 0; i < calls.size(); i += at_once) {
@@ -425,11 +472,11 @@ Result<std::vector<float>> DeviceStage::run_piece(const StepInput& input, const 
   const Dims step_dims =
       dims(static_cast<int64_t>(input.rows.size()), static_cast<int64_t>(input.output_rows.size()));
   if (tap == nullptr) {
-    SHOAL_TRY(run_calls(step_dims, pace));
+    SHOAL_TRY(run_calls(step_dims, pace, input.wants_features));
   } else {
     // Slots are used again by later fragments, so that each output is taken before they run.
     for (size_t f = 0; f < graphs_.size(); ++f) {
-      make_calls(f, f, step_dims);
+      make_calls(f, f, step_dims, input.wants_features);
       if (Result<void> ran = device_.run(calls_); !ran.ok())
         return with_context(ran.error(), fragment_label(f));
       if (shape_.ends_with_logits && f + 1 == graphs_.size()) continue;
@@ -439,7 +486,8 @@ Result<std::vector<float>> DeviceStage::run_piece(const StepInput& input, const 
     }
   }
   const int64_t rows = shape_.ends_with_logits ? step_dims.outputs : step_dims.rows;
-  return download(*outputs_.back(), rows * static_cast<int64_t>(output_width()));
+  Buffer& wanted = input.wants_features ? *features_buffer_ : *outputs_.back();
+  return download(wanted, rows * static_cast<int64_t>(output_width(input.wants_features)));
 }
 
 // In the order of positions, as a row looks back on those before it; the outputs are put where the
@@ -461,7 +509,7 @@ Result<std::vector<float>> DeviceStage::run_in_pieces(const StepInput& input, si
     std::iota(place.begin(), place.end(), int64_t{0});
   }
   const size_t outputs = shape_.ends_with_logits ? input.output_rows.size() : input.rows.size();
-  const size_t width = output_width();
+  const size_t width = output_width(input.wants_features);
   std::vector<float> all(outputs * width);
 
   const auto width_in = static_cast<size_t>(shape_.width);
@@ -487,7 +535,8 @@ Result<std::vector<float>> DeviceStage::run_in_pieces(const StepInput& input, si
         hidden.insert(hidden.end(), values.begin(), values.end());
       }
     }
-    SHOAL_TRY_ASSIGN(output, run_piece({rows, tokens, hidden, output_rows}, nullptr, &pace));
+    SHOAL_TRY_ASSIGN(output, run_piece({rows, tokens, hidden, output_rows, input.wants_features},
+                                       nullptr, &pace));
     for (size_t i = 0; i < places.size(); ++i) {
       std::copy_n(output.begin() + static_cast<int64_t>(i * width), width,
                   all.begin() + places[i] * static_cast<int64_t>(width));

@@ -1,6 +1,9 @@
 #include "compute/worker/step_input.h"
 
+#include <algorithm>
 #include <cstring>
+#include <iterator>
+#include <numeric>
 #include <string>
 
 #include "schema/limits.h"
@@ -39,6 +42,69 @@ Result<DrawRequest> read_draw(rpc::Draw::Reader draw) {
   request.position = draw.getPosition();
   SHOAL_TRY(request.sampling.check());
   return request;
+}
+
+// The rows that a list of draws or scores names, ascending.
+template <class List>
+Result<std::vector<uint32_t>> read_rows(const char* name, List list, size_t rows) {
+  if (list.size() > rows) {
+    return refuse(std::string("step.") + name + "s has more entries than the step has rows");
+  }
+  const std::string field = std::string(name) + ".row";
+  std::vector<uint32_t> read;
+  for (const auto entry : list) {
+    SHOAL_TRY(between(field.c_str(), entry.getRow(), 0, rows - 1));
+    if (!read.empty() && entry.getRow() <= read.back()) return refuse(field + ": rows must ascend");
+    read.push_back(entry.getRow());
+  }
+  return read;
+}
+
+size_t place_of(uint32_t row, const std::vector<uint32_t>& rows) {
+  return static_cast<size_t>(std::ranges::lower_bound(rows, row) - rows.begin());
+}
+
+// What the head is asked for.
+Result<void> read_outputs(rpc::StepInput::Reader input, const compute::StageShape& shape,
+                          StepRequest& request) {
+  const size_t rows = request.rows.size();
+  const auto draws = input.getDraws();
+  const auto scores = input.getScores();
+  if (!shape.ends_with_logits) {
+    const char* const end = ": the stage does not end with the head";
+    if (draws.size() > 0) return refuse(std::string("step.draws") + end);
+    if (scores.size() > 0) return refuse(std::string("step.scores") + end);
+    if (input.getWantsFeatures()) return refuse(std::string("step.wantsFeatures") + end);
+    return {};
+  }
+  if (input.getWantsFeatures()) {
+    if (draws.size() + scores.size() > 0) {
+      return refuse("step.wantsFeatures: it comes instead of draws and scores");
+    }
+    SHOAL_TRY(between("step.wantsFeatures: bytes", rows * static_cast<uint64_t>(shape.width) * 4, 0,
+                      limits::kHiddenBytesMax));
+    request.wants_features = true;
+    request.output_rows.resize(rows);
+    std::iota(request.output_rows.begin(), request.output_rows.end(), 0u);
+    return {};
+  }
+
+  SHOAL_TRY_ASSIGN(draw_rows, read_rows("draw", draws, rows));
+  SHOAL_TRY_ASSIGN(score_rows, read_rows("score", scores, rows));
+  std::ranges::set_union(draw_rows, score_rows, std::back_inserter(request.output_rows));
+  for (const rpc::Draw::Reader draw : draws) {
+    SHOAL_TRY_ASSIGN(read, read_draw(draw));
+    read.output = place_of(draw.getRow(), request.output_rows);
+    request.draws.push_back(std::move(read));
+  }
+  for (const rpc::Score::Reader score : scores) {
+    if (score.getToken() < 0 || score.getToken() >= shape.vocabulary) {
+      return refuse("score.token is " + std::to_string(score.getToken()) +
+                    ", beyond the vocabulary of " + std::to_string(shape.vocabulary));
+    }
+    request.scores.push_back({place_of(score.getRow(), request.output_rows), score.getToken()});
+  }
+  return {};
 }
 
 }  // namespace
@@ -93,21 +159,7 @@ Result<StepRequest> read_step(rpc::StepInput::Reader input, const compute::Stage
     std::memcpy(request.hidden.data(), hidden.begin(), expected);  // Both are little-endian.
   }
 
-  const auto draws = input.getDraws();
-  if (!shape.ends_with_logits && draws.size() > 0) {
-    return refuse("step.draws: the stage does not end with the head");
-  }
-  if (draws.size() > rows) return refuse("step.draws has more entries than the step has rows");
-  for (const rpc::Draw::Reader draw : draws) {
-    const uint32_t row = draw.getRow();
-    SHOAL_TRY(between("draw.row", row, 0, rows - 1));
-    if (!request.output_rows.empty() && row <= request.output_rows.back()) {
-      return refuse("draw.row: rows must ascend");
-    }
-    SHOAL_TRY_ASSIGN(read, read_draw(draw));
-    request.output_rows.push_back(row);
-    request.draws.push_back(std::move(read));
-  }
+  SHOAL_TRY(read_outputs(input, shape, request));
   return request;
 }
 

@@ -12,17 +12,25 @@
 namespace shoal::worker {
 
 struct DrawRequest {
+  size_t output = 0;  // Which of output_rows.
   SamplingOptions sampling;
   std::vector<int32_t> history;
   uint64_t position = 0;
+};
+
+struct ScoreRequest {
+  size_t output = 0;  // Which of output_rows.
+  int32_t token = 0;
 };
 
 struct StepRequest {
   std::vector<compute::RowInfo> rows;
   std::vector<int32_t> tokens;
   std::vector<float> hidden;
-  std::vector<uint32_t> output_rows;
-  std::vector<DrawRequest> draws;  // One for each of output_rows.
+  std::vector<uint32_t> output_rows;  // Those of draws and scores, or all rows for the features.
+  std::vector<DrawRequest> draws;
+  std::vector<ScoreRequest> scores;
+  bool wants_features = false;
 };
 
 // Refuses, by field, what is beyond limits.h or does not fit the stage.

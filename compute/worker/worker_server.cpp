@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "base/secrets.h"
 #include "compute/compute.h"
+#include "compute/sampling/likelihood.h"
 #include "compute/shards/shard.h"
 #include "compute/worker/pacer.h"
 #include "compute/worker/step_input.h"
@@ -131,8 +132,10 @@ struct OpenedStage {
 };
 
 struct StepResult {
-  std::vector<float> hidden;
+  bool is_hidden = false;
+  std::vector<float> hidden;  // Or the features.
   std::vector<int32_t> tokens;
+  std::vector<float> log_likelihoods;
   uint64_t micros = 0;
 };
 
@@ -141,18 +144,26 @@ Result<StepResult> run_step(compute::Stage& stage, const StepRequest& request, P
   SHOAL_TRY(pacer.begin(step));
   const auto ended = kj::defer([&pacer] { pacer.end(); });
   StepResult result;
-  const compute::StepInput input{request.rows, request.tokens, request.hidden, request.output_rows};
+  const compute::StepInput input{request.rows, request.tokens, request.hidden, request.output_rows,
+                                 request.wants_features};
   SHOAL_TRY_ASSIGN(output, stage.step(input, nullptr, &pacer));
-  if (stage.shape().ends_with_logits) {
+  result.is_hidden = !stage.shape().ends_with_logits || request.wants_features;
+  if (result.is_hidden) {
+    result.hidden = std::move(output);
+  } else {
     const auto vocabulary = static_cast<size_t>(stage.shape().vocabulary);
-    for (size_t i = 0; i < request.draws.size(); ++i) {
-      const DrawRequest& draw = request.draws[i];
-      const std::span<const float> logits = std::span(output).subspan(i * vocabulary, vocabulary);
-      SHOAL_TRY_ASSIGN(token, sample(logits, draw.sampling, draw.history, draw.position));
+    const auto logits_of = [&](size_t i) {
+      return std::span<const float>(output).subspan(i * vocabulary, vocabulary);
+    };
+    for (const DrawRequest& draw : request.draws) {
+      SHOAL_TRY_ASSIGN(token,
+                       sample(logits_of(draw.output), draw.sampling, draw.history, draw.position));
       result.tokens.push_back(token);
     }
-  } else {
-    result.hidden = std::move(output);
+    for (const ScoreRequest& score : request.scores) {
+      SHOAL_TRY_ASSIGN(value, log_likelihood(logits_of(score.output), score.token));
+      result.log_likelihoods.push_back(value);
+    }
   }
   pacer.end();
   result.micros = pacer.micros();
@@ -200,17 +211,19 @@ class StageServer final : public rpc::Stage::Server {
 
  private:
   void answer(const StepResult& result, StepContext& context) {
-    const size_t bytes =
-        result.hidden.size() * sizeof(float) + result.tokens.size() * sizeof(int32_t);
+    const size_t bytes = (result.hidden.size() + result.log_likelihoods.size()) * sizeof(float) +
+                         result.tokens.size() * sizeof(int32_t);
     auto output =
         context.getResults(capnp::MessageSize{bytes / sizeof(capnp::word) + 32, 0}).initOutput();
     output.setComputeMicros(result.micros);
-    if (stage_.shape.ends_with_logits) {
-      auto tokens = output.initTokens(static_cast<uint32_t>(result.tokens.size()));
-      for (uint32_t i = 0; i < tokens.size(); ++i) tokens.set(i, result.tokens[i]);
-    } else {
+    if (result.is_hidden) {
       output.setHidden(rpc::kj_bytes(std::as_bytes(std::span(result.hidden))));
+      return;
     }
+    auto tokens = output.initTokens(static_cast<uint32_t>(result.tokens.size()));
+    for (uint32_t i = 0; i < tokens.size(); ++i) tokens.set(i, result.tokens[i]);
+    auto values = output.initLogLikelihoods(static_cast<uint32_t>(result.log_likelihoods.size()));
+    for (uint32_t i = 0; i < values.size(); ++i) values.set(i, result.log_likelihoods[i]);
   }
 
   ComputeThread& compute_;

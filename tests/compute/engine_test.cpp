@@ -119,6 +119,20 @@ bool same_bits(std::span<const float> a, std::span<const float> b) {
   return a.size() == b.size() && !a.empty() && std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
 }
 
+struct CountingPace final : Pace {
+  int64_t rows = 0;
+  bool between_ops = false;
+  int rests = 0;
+  int rests_max = INT32_MAX;
+
+  int64_t rows_max() const override { return rows; }
+  bool fine() const override { return between_ops; }
+  Result<void> rest() override {
+    if (++rests > rests_max) return Error{ErrorCode::kTimeout, "given up"};
+    return {};
+  }
+};
+
 }  // namespace
 
 class EngineTest : public QObject {
@@ -130,6 +144,8 @@ class EngineTest : public QObject {
   void every_device_gives_the_same_bits();
   void taps_see_every_fragment();
   void only_wanted_logits_are_computed();
+  void features_are_what_the_head_multiplies();
+  void features_are_refused_where_there_are_none();
   void going_back_replaces_what_was_written();
   void no_pace_changes_a_bit();
   void a_pace_that_gives_up_ends_the_step();
@@ -272,6 +288,85 @@ void EngineTest::only_wanted_logits_are_computed() {
   QVERIFY(same_bits(std::span(picked.value()).last(50), std::span(every.value()).last(50)));
 }
 
+// Method: against a norm in doubles of what the blocks give; and the same bits on every device,
+// whole, in pieces and with rests. The step after it gives logits as if there had been none.
+void EngineTest::features_are_what_the_head_multiplies() {
+  for (const DType weights : {DType::kF32, DType::kQ8_0}) {
+    const SampleModel model = make_sample_model({.weights = weights, .seed = 9});
+    const std::vector<int32_t> tokens{4, 5, 6, 7, 8};
+    const std::vector<RowInfo> rows{{0, 0}, {0, 1}, {0, 2}, {0, 3}, {1, 0}};
+    const std::vector<uint32_t> wanted{1, 3, 4};
+    const StageOptions options{.context = 16, .sequences = 2, .rows_max = 8};
+    auto cpu = open_cpu(1);
+    const auto hidden =
+        Stage::open(*cpu, std::span(model.fragments).first(model.fragments.size() - 1), options)
+            .value()
+            ->step({.rows = rows, .tokens = tokens})
+            .value();
+    const Fragment& head = model.fragments.back();
+    const auto norm = std::ranges::find_if(
+        head.graph.ops, [](const Op& op) { return op.kind == OpKind::kRmsNorm; });
+    std::vector<float> scale(64);
+    std::memcpy(scale.data(), head.weights.at(head.graph.values[norm->inputs[1]].name).data(), 256);
+    std::vector<double> expected;
+    for (const uint32_t row : wanted) {
+      double squares = 0;
+      for (size_t i = 0; i < 64; ++i)
+        squares += double(hidden[row * 64 + i]) * hidden[row * 64 + i];
+      for (size_t i = 0; i < 64; ++i) {
+        expected.push_back(hidden[row * 64 + i] / std::sqrt(squares / 64 + 1e-5) * scale[i]);
+      }
+    }
+
+    std::vector<float> first;
+    for (const DeviceInfo& info : list_devices()) {
+      auto device = open_device(info.id, 2).value();
+      auto stage = Stage::open(*device, model.fragments, options).value();
+      const StepInput asked{
+          .rows = rows, .tokens = tokens, .output_rows = wanted, .wants_features = true};
+      const std::vector<float> features = stage->step(asked).value();
+      QCOMPARE(features.size(), expected.size());
+      for (size_t i = 0; i < features.size(); ++i) {
+        QVERIFY(std::abs(features[i] - expected[i]) <= 1e-5 * std::max(1.0, std::abs(expected[i])));
+      }
+      if (first.empty()) first = features;
+      QVERIFY2(same_bits(features, first), info.selector.c_str());
+      CountingPace pace;
+      pace.rows = 2;
+      pace.between_ops = true;
+      QVERIFY(same_bits(stage->step(asked, nullptr, &pace).value(), first));
+      const StepInput logits{.rows = rows, .tokens = tokens, .output_rows = wanted};
+      QVERIFY(same_bits(stage->step(logits).value(),
+                        Stage::open(*cpu, model.fragments, options).value()->step(logits).value()));
+    }
+  }
+}
+
+void EngineTest::features_are_refused_where_there_are_none() {
+  SampleModel model = make_sample_model({});
+  auto device = open_cpu(1);
+  const std::vector<RowInfo> rows{{0, 0}};
+  const std::vector<int32_t> tokens{4};
+  const std::vector<uint32_t> wanted{0};
+  const StageOptions options{.context = 16};
+  auto front = Stage::open(*device, std::span(model.fragments).first(3), options).value();
+  QCOMPARE(front->step({.rows = rows, .tokens = tokens, .wants_features = true}).error().code,
+           ErrorCode::kInvalid);
+
+  // A head that gives the rows themselves.
+  Graph head;
+  head.values = {{.kind = ValueKind::kInput, .shape = {kRows, 64}}, {.shape = {kOutputs, 64}}};
+  head.ops = {{.kind = OpKind::kSelectRows, .inputs = {0}, .output = 1}};
+  head.output = 1;
+  model.fragments.back() = {head, {}};
+  auto odd = Stage::open(*device, model.fragments, options);
+  QVERIFY2(odd.ok(), odd.ok() ? "" : odd.error().message.c_str());
+  const StepInput asked{
+      .rows = rows, .tokens = tokens, .output_rows = wanted, .wants_features = true};
+  QCOMPARE(odd.value()->step(asked).error().code, ErrorCode::kUnsupported);
+  QVERIFY(odd.value()->step({.rows = rows, .tokens = tokens, .output_rows = wanted}).ok());
+}
+
 void EngineTest::going_back_replaces_what_was_written() {
   const SampleModel model = make_sample_model({});
   Chain chain(model.fragments, {}, 1);
@@ -280,24 +375,6 @@ void EngineTest::going_back_replaces_what_was_written() {
   const Run again = chain.run(3, 9);
   QVERIFY(same_bits(again.logits, undisturbed.logits));
 }
-
-namespace {
-
-struct CountingPace final : Pace {
-  int64_t rows = 0;
-  bool between_ops = false;
-  int rests = 0;
-  int rests_max = INT32_MAX;
-
-  int64_t rows_max() const override { return rows; }
-  bool fine() const override { return between_ops; }
-  Result<void> rest() override {
-    if (++rests > rests_max) return Error{ErrorCode::kTimeout, "given up"};
-    return {};
-  }
-};
-
-}  // namespace
 
 // Method: the step as it comes, and in pieces of each size with and without rests in them, on every
 // device; its rows in an order in which some come before those that they look back on.

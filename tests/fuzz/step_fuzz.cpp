@@ -31,13 +31,22 @@ void check(const worker::StepRequest& step, const compute::StageShape& shape,
   require(step.tokens.size() == (shape.begins_with_tokens ? rows : 0));
   require(step.hidden.size() ==
           (shape.begins_with_tokens ? 0 : rows * static_cast<size_t>(shape.width)));
-  require(step.draws.size() == step.output_rows.size() && step.draws.size() <= rows);
-  require(shape.ends_with_logits || step.draws.empty());
-  for (size_t i = 0; i < step.draws.size(); ++i) {
+  require(step.output_rows.size() <= rows);
+  for (size_t i = 0; i < step.output_rows.size(); ++i) {
     require(step.output_rows[i] < rows);
     require(i == 0 || step.output_rows[i] > step.output_rows[i - 1]);
-    require(step.draws[i].history.size() <= limits::kHistoryMax);
-    require(step.draws[i].sampling.check().ok());
+  }
+  require(shape.ends_with_logits || step.output_rows.empty());
+  require(!step.wants_features || step.output_rows.size() == rows);
+  require(!step.wants_features || (step.draws.empty() && step.scores.empty()));
+  for (const worker::DrawRequest& draw : step.draws) {
+    require(draw.output < step.output_rows.size());
+    require(draw.history.size() <= limits::kHistoryMax);
+    require(draw.sampling.check().ok());
+  }
+  for (const worker::ScoreRequest& score : step.scores) {
+    require(score.output < step.output_rows.size());
+    require(score.token >= 0 && score.token < shape.vocabulary);
   }
 }
 
@@ -49,6 +58,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   shape.begins_with_tokens = (data[0] & 1) != 0;
   shape.ends_with_logits = (data[0] & 2) != 0;
   shape.width = 1 + data[1] % 8;
+  shape.vocabulary = shape.ends_with_logits ? 50 : 0;
   const compute::StageOptions options{1 + data[2], 1 + data[3] % 4, 1 + data[3] / 4};
   const bool is_spec = (data[0] & 4) != 0;
   data += 4, size -= 4;

@@ -72,8 +72,8 @@ const std::vector<Room>& rooms() {
         "compute/tokenizer/tokenizer.h", "compute/shards/"},
        {"json"}},
       {"compute/worker/",
-       {"base/", "schema/", "compute/compute.h", "compute/shards/shard.h",
-        "compute/sampling/sampler.h", "compute/worker/"},
+       {"base/", "schema/", "compute/compute.h", "compute/shards/shard.h", "compute/sampling/",
+        "compute/worker/"},
        {"kj", "json", "cli"}},
       {"compute/run/", {"base/", "compute/", "shaders/"}, {"json", "cli"}},
       // The engine, and the door.
@@ -364,7 +364,8 @@ std::span<const Hazard> hazards() {
        R"(\bstd::j?thread\b(?!::)|\bpthread_create\b|\bstd::async\b)",
        {"compute/worker/worker_server.", "ui/agent_link.", "compute/backends/cpu/thread_pool.",
         "client/sensors/sensor_threads.", "tests/"},
-       "only worker_server, thread_pool, agent_link and sensor_threads start threads (docs/ARCHITECTURE.md)",
+       "only worker_server, thread_pool, agent_link and sensor_threads start threads "
+       "(docs/ARCHITECTURE.md)",
        "std::thread([] { work(); }).detach();",
        "std::thread::hardware_concurrency();"},
       {"using namespace",

@@ -13,6 +13,7 @@
 #include "base/random.h"
 #include "base/secrets.h"
 #include "compute/sample_model.h"
+#include "compute/sampling/likelihood.h"
 #include "compute/sampling/sampler.h"
 #include "compute/shards/shard.h"
 #include "schema/limits.h"
@@ -309,6 +310,90 @@ class WorkerTest : public QObject {
     QCOMPARE(filled.getOutput().getTokens().size(), 0u);
   }
 
+  // Method: the text in one step and in every way of cutting it in two; two sequences beside one
+  // another; against the engine's logits and, within rounding, logarithms in doubles.
+  void scores_are_log_likelihoods_however_the_text_is_cut() {
+    Worker worker = start();
+    rpc::Stage::Client stage = open(worker, 0, 5);
+    auto device = compute::open_device("cpu", 1).value();
+    auto here = open_here(*device, 0, 5);
+    const std::vector<int32_t> tokens = {7, 8, 9, 4, 0, 49};
+    std::vector<compute::RowInfo> rows;
+    std::vector<uint32_t> all;
+    for (uint32_t i = 0; i < tokens.size(); ++i) rows.push_back({0, i}), all.push_back(i);
+    const std::vector<float> logits = here->step({rows, tokens, {}, all}).value();
+    const size_t vocabulary = static_cast<size_t>(here->shape().vocabulary);
+
+    // The score of each token but the first, of rows [first, last) in one step.
+    const auto score = [&](uint32_t sequence, size_t first, size_t last) {
+      const std::vector<int32_t> part(tokens.begin() + ptrdiff_t(first),
+                                      tokens.begin() + ptrdiff_t(last));
+      StepRequest request = token_step(stage, part, static_cast<uint32_t>(first), sequence);
+      const auto count = static_cast<uint32_t>(std::min(last, tokens.size() - 1) - first);
+      auto scores = request.getInput().initScores(count);
+      for (uint32_t i = 0; i < count; ++i) {
+        scores[i].setRow(i);
+        scores[i].setToken(tokens[first + i + 1]);
+      }
+      const auto answer = request.send().wait(io_.waitScope);
+      std::vector<float> values;
+      for (const float value : answer.getOutput().getLogLikelihoods()) values.push_back(value);
+      return values;
+    };
+    const std::vector<float> whole = score(0, 0, tokens.size());
+    QCOMPARE(whole.size(), tokens.size() - 1);
+    for (size_t i = 0; i < whole.size(); ++i) {
+      const std::span<const float> row = std::span(logits).subspan(i * vocabulary, vocabulary);
+      QCOMPARE(whole[i], log_likelihood(row, tokens[i + 1]).value());
+      double sum = 0;
+      for (const float logit : row) sum += std::exp(double(logit));
+      const double expected = double(row[static_cast<size_t>(tokens[i + 1])]) - std::log(sum);
+      QVERIFY(std::abs(whole[i] - expected) <= 1e-6 * std::max(1.0, std::abs(expected)));
+    }
+    for (size_t cut = 1; cut < tokens.size(); ++cut) {
+      std::vector<float> parts = score(1, 0, cut);
+      const std::vector<float> rest = score(1, cut, tokens.size());
+      parts.insert(parts.end(), rest.begin(), rest.end());
+      QCOMPARE(bits(parts), bits(whole));
+    }
+
+    // Draws and scores of one step, on the same row and on others.
+    StepRequest both = token_step(stage, tokens, 0);
+    auto draws = both.getInput().initDraws(2);
+    draws[0].setRow(1);
+    draws[1].setRow(3);
+    auto scores = both.getInput().initScores(2);
+    scores[0].setRow(0);
+    scores[0].setToken(tokens[1]);
+    scores[1].setRow(3);
+    scores[1].setToken(tokens[4]);
+    const auto answer = both.send().wait(io_.waitScope);
+    QCOMPARE(answer.getOutput().getTokens().size(), 2u);
+    QCOMPARE(answer.getOutput().getLogLikelihoods().size(), 2u);
+    QCOMPARE(answer.getOutput().getLogLikelihoods()[0], whole[0]);
+    QCOMPARE(answer.getOutput().getLogLikelihoods()[1], whole[3]);
+    const SamplingOptions greedy{
+        .temperature = 0, .top_k = 0, .top_p = 1, .min_p = 0, .repetition_window = 0};
+    QCOMPARE(answer.getOutput().getTokens()[1],
+             sample(std::span(logits).subspan(3 * vocabulary, vocabulary), greedy, {}, 0).value());
+  }
+
+  void gives_the_features_that_the_engine_gives() {
+    Worker worker = start();
+    rpc::Stage::Client stage = open(worker, 0, 5);
+    auto device = compute::open_device("cpu", 1).value();
+    auto here = open_here(*device, 0, 5);
+    const std::vector<int32_t> tokens = {7, 8, 9};
+    const std::vector<compute::RowInfo> rows = {{0, 0}, {0, 1}, {0, 2}};
+    const std::vector<uint32_t> all = {0, 1, 2};
+    const std::vector<float> expected = here->step({rows, tokens, {}, all, true}).value();
+    StepRequest request = token_step(stage, tokens, 0);
+    request.getInput().setWantsFeatures(true);
+    const auto answer = request.send().wait(io_.waitScope);
+    QVERIFY(answer.getOutput().isHidden());
+    QCOMPARE(bits(hidden_of(answer.getOutput())), bits(expected));
+  }
+
   void refuses_keys_that_are_not_for_it() {
     Worker worker = start();
     const BoxKeyPair other = BoxKeyPair::generate();
@@ -440,6 +525,38 @@ class WorkerTest : public QObject {
       draws[0].setRow(1);
       draws[1].setRow(1);
       refused(kj::mv(request), "draw.row");
+    }
+    {
+      StepRequest request = token_step(front, {1}, 0);
+      request.getInput().initScores(1);
+      refused(kj::mv(request), "step.scores");
+      request = token_step(front, {1}, 0);
+      request.getInput().setWantsFeatures(true);
+      refused(kj::mv(request), "step.wantsFeatures");
+    }
+    const auto with_score = [&](uint32_t row, int32_t token) {
+      StepRequest request = hidden_step(back, hidden, 2);
+      auto score = request.getInput().initScores(1)[0];
+      score.setRow(row);
+      score.setToken(token);
+      return request;
+    };
+    refused(with_score(2, 0), "score.row");
+    refused(with_score(0, -1), "score.token");
+    refused(with_score(0, 50), "score.token");  // The vocabulary's end.
+    QVERIFY(error_in(with_score(1, 49).send()).message.empty());
+    {
+      StepRequest request = hidden_step(back, hidden, 2);
+      auto scores = request.getInput().initScores(2);
+      scores[0].setRow(1);
+      scores[1].setRow(0);
+      refused(kj::mv(request), "score.row");
+      request = hidden_step(back, hidden, 2);
+      request.getInput().initScores(3);
+      refused(kj::mv(request), "step.scores");
+      request = with_score(0, 0);
+      request.getInput().setWantsFeatures(true);
+      refused(kj::mv(request), "step.wantsFeatures");
     }
     {
       std::vector<float> poisoned = hidden;
