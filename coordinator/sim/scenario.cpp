@@ -26,6 +26,11 @@ std::span<const Scenario> scenarios() {
        .summary = "A tenth of the hosts lies on 5 % of its units",
        .experienced = 0.5,
        .sly = 0.1},
+      {.name = "careful",
+       .summary =
+           "A fifth lies on all from some point on, but never on a copy made to check another",
+       .experienced = 0.5,
+       .careful = 0.2},
       {.name = "pairs",
        .summary = "A tenth of the hosts lies in pairs that back each other",
        .experienced = 0.5,

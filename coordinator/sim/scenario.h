@@ -46,7 +46,8 @@ struct Scenario {
   double liars = 0;            // Share that lies on every unit from some point on.
   double sly = 0;              // Share that lies now and then ...
   double sly_lies = 0.05;      // ... on this share of its units.
-  double pairs = 0;            // Share that lies in pairs: two owners, the same lies.
+  double careful = 0;  // Share that lies on every unit but on copies, which it tells by their size.
+  double pairs = 0;    // Share that lies in pairs: two owners, the same lies.
 
   // The coordinator's own absences: each so long, so many, spread over the time.
   int outages = 0;

@@ -41,6 +41,7 @@ struct SimHost {
   uint64_t serial = 0;
   Millis lies_from{INT64_MAX};
   double lies_share = 1;
+  bool careful = false;      // Never lies where it can tell that it checks another.
   int64_t pair = 0;          // Not 0: lies like the other one of the pair.
   std::vector<Held> held;    // The first is being computed.
   Millis began{0};           // The first, or its rest.
@@ -187,7 +188,8 @@ void World::make_hosts() {
     }
     rows.hosts.push_back(row);
     if (!host.facts.trusted) {
-      if (likely(scenario_.liars)) {
+      if (likely(scenario_.liars + scenario_.careful)) {
+        host.careful = scenario_.careful > 0;
         host.lies_from = millis(chance_.uniform() * options_.hours * kHourMs);
       } else if (likely(scenario_.sly)) {
         host.lies_from = {0};
@@ -399,7 +401,8 @@ void World::done(uint32_t i) {
     message.failed = true;
     report_.truth.abandoned(time);
   } else {
-    const bool lie = now_ >= host.lies_from && likely(host.lies_share);
+    const bool told = host.careful && held.purpose != Purpose::kWork;
+    const bool lie = now_ >= host.lies_from && !told && likely(host.lies_share);
     Digest digest = Truth::right_digest(held.name.unit);
     if (lie) {
       digest.bytes[31] = std::byte{1};

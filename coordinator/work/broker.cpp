@@ -143,11 +143,13 @@ void Broker::Core::device_ready(const DeviceFacts& facts) {
   }
   Device& device = devices_[slot];
   SHOAL_CHECK(device.host == host);  // A device never moves to another host.
-  const double told = std::max(facts.flops_per_second, 1.0);
-  if (device.speed == 0 || facts.flops_per_second != device.facts.flops_per_second) {
+  const bool sane = facts.flops_per_second >= 1 && facts.flops_per_second < 1e18;
+  const double told = sane ? facts.flops_per_second : 1e9;
+  if (device.speed == 0 || told != device.facts.flops_per_second) {
     device.speed = told;
   }
   device.facts = facts;
+  device.facts.flops_per_second = told;
   device.ready = true;
   refresh_active(slot);
   settle_all();
@@ -289,6 +291,7 @@ void Broker::Core::take_changes(std::vector<Change>& into) {
 
 Result<void> Broker::Core::restore(const BrokerRows& rows) {
   SHOAL_CHECK(hosts_.live() == 0 && jobs_.live() == 0);
+  gather_until_ = now_ + rules_.gather;
   const auto corrupt = [](const char* what, int64_t id) {
     return Error{ErrorCode::kCorrupt, std::string(what) + " " + std::to_string(id)};
   };

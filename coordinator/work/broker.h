@@ -55,7 +55,9 @@ struct BrokerRules {
   Millis pending_max{86'400'000};  // A host whose oldest pending result is older is audited.
   Millis claim_max{1'800'000};     // A device that was drawn for a copy and did not ask for work so
                                    // long loses it to another.
-  int votes_max = 6;               // Results of one unit without a trusted device that settles it.
+  Millis gather{120'000};  // After a restart nothing is drawn before devices had so long to come
+                           // back: who comes first shall not check everybody.
+  int votes_max = 6;  // Results of one unit without a trusted device that settles it.
 
   Millis quarantine{86'400'000};         // The first; each further one is twice as long ...
   Millis quarantine_max{2'592'000'000};  // ... up to this.
@@ -95,13 +97,13 @@ struct TaskSpec {
   TaskKind kind = TaskKind::kGenerate;
   JobClassId job_class;
   ModelId model;
-  Bytes memory;               // The whole model with its state and workspace.
-  int64_t items = 0;          // 0: done at once when its turn comes.
-  Flops flops_per_item;       // By the graph. > 0.
+  Bytes memory;                // The whole model with its state and workspace.
+  int64_t items = 0;           // 0: done at once when its turn comes.
+  Flops flops_per_item;        // By the graph. > 0.
   bool trusted_only = false;   // Only on trusted hosts.
   int64_t unit_items_max = 0;  // Besides that of the rules; 0: no other.
   Millis unit_target{0};       // Instead of that of the rules; 0: that one.
-  std::vector<TaskId> after;  // Of the same job: begins when all of them are done.
+  std::vector<TaskId> after;   // Of the same job: begins when all of them are done.
 };
 
 struct JobSpec {

@@ -54,6 +54,10 @@ class Broker::Core {
     LeaseEndReason why = LeaseEndReason::kSubmitted;
     ResultState state = ResultState::kNone;
     bool live = false;
+    // A check of it says something of what its host did before: the host had taken it for ordinary
+    // work, and could not know that it would be compared. A copy is told by its size, and who is
+    // late knows that another will have been asked.
+    bool vouches() const { return purpose == Purpose::kWork && why == LeaseEndReason::kSubmitted; }
   };
 
   enum class UnitState : uint8_t {
@@ -106,6 +110,7 @@ class Broker::Core {
     int64_t valid_in_row = 0, wrong = 0;
     Millis quarantined_until{0};
     uint64_t serial = 0;
+    uint64_t vouched = 0;                     // A check of one so late went well.
     Slot oldest = kNoSlot, newest = kNoSlot;  // Pending results, by serial.
     std::vector<Slot> devices;
     bool touched = false;    // In touched_.
@@ -187,6 +192,7 @@ class Broker::Core {
   void confirm(Slot copy);
   void reject(Slot copy, RejectReason reason);
   void vouch(Slot host, uint64_t serial);
+  void confirm_vouched(Slot host);
   void blame(Slot host);
   void poison(Slot unit);
   void link_pending(Slot copy);
@@ -199,6 +205,7 @@ class Broker::Core {
   BrokerRules rules_;
   Random chance_;
   Millis now_{0};
+  Millis gather_until_{0};  // Nothing is drawn before.
 
   Slab<Unit> units_;
   Slab<Copy> copies_;

@@ -13,7 +13,8 @@ constexpr int64_t kItemsMax = int64_t{1} << 40;  // Of a task: sums of them fit.
 constexpr int64_t kSlowMax = 4;    // A unit that waited may take so many times the longest time.
 constexpr size_t kQueueLook = 8;   // So many waiting units are looked at for one device.
 constexpr size_t kPlaceAgain = 2;  // So many undrawn copies are drawn again at each request.
-constexpr Millis kSlowWait{14'400'000};  // Then anybody may have it.
+constexpr Millis kSlowWait{14'400'000};     // Then anybody may have it.
+constexpr Millis kWishMax{31'622'400'000};  // A year.
 constexpr double kFarMillis = 1e15;
 
 Millis millis_of(double ms) { return {static_cast<int64_t>(std::min(ms, kFarMillis))}; }
@@ -283,7 +284,10 @@ Millis Broker::Core::longest(const Device& device, const LeaseRequest& request) 
   return request.available - held(device);
 }
 
-LeaseAnswer Broker::Core::lease(const LeaseRequest& request) {
+LeaseAnswer Broker::Core::lease(const LeaseRequest& wish) {
+  LeaseRequest request = wish;
+  request.available = std::clamp(wish.available, Millis{0}, kWishMax);
+  request.wanted = std::clamp(wish.wanted, Millis{0}, kWishMax);
   LeaseAnswer answer;
   const auto refuse = [&](NoWork why, Millis again) {
     answer.why = why;
@@ -397,7 +401,12 @@ bool Broker::Core::grant_known(Slot slot, const LeaseRequest& request, LeaseAnsw
   const Slot unit = known_[chance_.below(known_.size())];
   if (!may_run(units_[unit], device, /*judge=*/false)) return false;
   const Millis time = expected(units_[unit], device);
-  if (time > longest(device, request) || time > rules_.unit_max) return false;
+  // One that is about as long as its own would be: others it could tell.
+  const Millis target = rules_.unit_target;
+  if (time > longest(device, request) || 2 * time.count < target.count ||
+      2 * time.count > 3 * target.count) {
+    return false;
+  }
   grant(unit, slot, Purpose::kKnown, answer);
   return true;
 }

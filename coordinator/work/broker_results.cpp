@@ -9,6 +9,8 @@ constexpr size_t kDrawTries = 16;  // Random devices that are looked at for one 
 constexpr size_t kDrawScan = 64;   // ... and then neighbours, when none of them will do.
 constexpr size_t kDrawnMax = 4;    // Copies that wait for one device.
 constexpr uint64_t kSerialMax = uint64_t{1} << 62;
+constexpr size_t kSpotFrom =
+    8;  // Pending results of a host, of which one by chance is audited, too.
 constexpr Millis kLookAgain{3'600'000};
 constexpr Millis kPlaceAgain{60'000};
 
@@ -24,8 +26,8 @@ SubmitAnswer Broker::Core::submit(const Submission& submission) {
   const Slot unit_slot = copy.unit;
   Unit& unit = units_[unit_slot];
   if (unit.state == UnitState::kDropped) return SubmitAnswer::kNotNeeded;
-  const Slot task = unit.task;
-  Host& host = hosts_[copy.host];
+  const Slot task = unit.task, host_slot = copy.host;
+  Host& host = hosts_[host_slot];
   if (copy.live) end_lease(slot, LeaseEndReason::kSubmitted);
 
   copy.at = now_;
@@ -40,8 +42,8 @@ SubmitAnswer Broker::Core::submit(const Submission& submission) {
 
   SubmitAnswer answer = SubmitAnswer::kAccepted;
   if (unit.state == UnitState::kDone) {
-    const Slot host_slot = copy.host;
     const uint64_t serial = copy.serial;
+    const bool vouches = copy.vouches();
     Slot right = unit.copies;
     while (right != kNoSlot && copies_[right].state != ResultState::kConfirmed) {
       right = copies_[right].next;
@@ -57,7 +59,7 @@ SubmitAnswer Broker::Core::submit(const Submission& submission) {
     }
     forget_if_over(unit_slot);
     // A digest that nobody checked is no reason to blame or to believe anybody.
-    if (checked && equal) vouch(host_slot, serial);
+    if (checked && equal && vouches) vouch(host_slot, serial);
     if (checked && !equal) blame(host_slot);
   } else {
     bool alone = true;  // Nobody else's result is there to compare with.
@@ -72,8 +74,8 @@ SubmitAnswer Broker::Core::submit(const Submission& submission) {
       want(unit_slot, UnitWant::kAudit);
     }
     mark(unit_slot);
-    if (closing(tasks_[task])) close_out(copies_[slot].host);
   }
+  if (closing(tasks_[task])) close_out(host_slot);
   settle_all();
   return answer;
 }
@@ -199,7 +201,11 @@ void Broker::Core::enqueue(Slot slot) {
 
 void Broker::Core::decide(Slot slot, const Digest& digest, bool checked) {
   Unit& unit = units_[slot];
-  std::vector<std::pair<Slot, uint64_t>> right;
+  struct Right {
+    Slot host;
+    uint64_t vouched;
+  };
+  std::vector<Right> right;
   std::vector<Slot> wrong;
   LeaseId winner;
   bool by_trusted = false;
@@ -209,7 +215,9 @@ void Broker::Core::decide(Slot slot, const Digest& digest, bool checked) {
     if (copy.digest == digest) {
       if (!winner || copy.id < winner) winner = copy.id;
       by_trusted |= hosts_[copy.host].facts.trusted;
-      if (copy.state == ResultState::kPending) right.emplace_back(copy.host, copy.serial);
+      if (copy.state == ResultState::kPending) {
+        right.push_back({copy.host, copy.vouches() ? copy.serial : 0});
+      }
       confirm(at);
     } else {
       if (copy.state == ResultState::kPending && checked) wrong.push_back(copy.host);
@@ -235,7 +243,7 @@ void Broker::Core::decide(Slot slot, const Digest& digest, bool checked) {
   forget_if_over(slot);
   task_progressed(task);
   if (!checked) return;
-  for (const auto& [host, serial] : right) vouch(host, serial);
+  for (const Right& each : right) vouch(each.host, each.vouched);
   for (const Slot host : wrong) blame(host);
 }
 
@@ -260,10 +268,22 @@ void Broker::Core::reject(Slot slot, RejectReason reason) {
       ResultRejected{copy.id, units_[copy.unit].id, hosts_[copy.host].facts.host, reason});
 }
 
-// A check of this host went well: what it had finished before was honest work. What is being
-// checked itself waits for that.
+// A check of this host went well: what it had finished before was honest work. It counts as soon as
+// nothing of that is being checked itself: who lies now and then may yet be caught by it.
 void Broker::Core::vouch(Slot host, uint64_t serial) {
+  hosts_[host].vouched = std::max(hosts_[host].vouched, serial);
+  confirm_vouched(host);
+  if (hosts_[host].oldest != kNoSlot) close_out(host);
+}
+
+void Broker::Core::confirm_vouched(Slot host) {
+  const uint64_t serial = hosts_[host].vouched;
   Slot at = hosts_[host].oldest;
+  for (Slot look = at; look != kNoSlot && copies_[look].serial <= serial;
+       look = copies_[look].newer) {
+    const Unit& unit = units_[copies_[look].unit];
+    if (unit.state == UnitState::kOpen && unit.want != UnitWant::kNothing) return;
+  }
   while (at != kNoSlot && copies_[at].serial <= serial) {
     const Slot unit = copies_[at].unit;
     Slot next = copies_[at].newer;
@@ -271,7 +291,7 @@ void Broker::Core::vouch(Slot host, uint64_t serial) {
     if (units_[unit].state == UnitState::kDropped) {
       confirm(at);
       forget_if_over(unit);
-    } else if (units_[unit].want == UnitWant::kNothing) {
+    } else {
       decide(unit, Digest(copies_[at].digest), /*checked=*/false);
     }
     at = next;
@@ -342,7 +362,7 @@ void Broker::Core::poison(Slot slot) {
     forget_if_over(slot);
     task_progressed(task_slot);
   }
-  for (const Slot host : hosts) close_out(host);
+  for (const Slot host : hosts) vouch(host, 0);
 }
 
 // ---- Who runs the next copy --------------------------------------------------------------------
@@ -431,7 +451,7 @@ void Broker::Core::draw(Slot slot) {
     for (size_t i = 0; i < kDrawScan && best == kNoSlot; ++i) look(list[(start + i) % list.size()]);
   }
   unit.since = now_;
-  if (best != kNoSlot) {
+  if (best != kNoSlot && now_ >= gather_until_) {
     unit.drawn = best;
     devices_[best].drawn.push_back(slot);
     return at(now_ + rules_.claim_max, TimerKind::kClaim, slot, unit.id.value);
@@ -468,22 +488,41 @@ void Broker::Core::unlink_pending(Slot slot) {
 }
 
 // The host has nothing more of a task that has nothing more to give: an audit of its newest result
-// of it makes all older ones count. One that is under way will do as well.
+// of it makes all older ones count. One that is under way will do as well. As the host may guess
+// that this one is looked at, another is audited that it cannot guess.
 void Broker::Core::close_out(Slot slot) {
   const Host& host = hosts_[slot];
+  std::vector<Slot> audited;
+  Slot spot = kNoSlot;
+  size_t older = 0;
+  bool covered = false, looked_at = false;
   for (Slot at = host.newest; at != kNoSlot; at = copies_[at].older) {
+    if (copies_[at].serial <= host.vouched) break;  // That only waits.
     const Unit& unit = units_[copies_[at].unit];
     if (unit.state != UnitState::kOpen) continue;
-    if (unit.want != UnitWant::kNothing) return;
+    if (unit.want != UnitWant::kNothing) {
+      if (copies_[at].vouches() && !covered) return;
+      looked_at = true;
+      continue;
+    }
+    if (!closing(tasks_[unit.task])) continue;
+    if (covered) {
+      if (chance_.below(++older) == 0) spot = copies_[at].unit;
+      continue;
+    }
     const Slot task = unit.task;
-    if (!closing(tasks_[task])) continue;
     for (const Slot device : host.devices) {
       for (const Slot copy : devices_[device].live) {
         if (units_[copies_[copy].unit].task == task) return;  // More of it is to come.
       }
     }
-    want(copies_[at].unit, UnitWant::kAudit);
-    return mark(copies_[at].unit);
+    audited.push_back(copies_[at].unit);
+    covered = copies_[at].vouches();
+  }
+  if (spot != kNoSlot && !looked_at && older + 1 >= kSpotFrom) audited.push_back(spot);
+  for (const Slot unit : audited) {
+    want(unit, UnitWant::kAudit);
+    mark(unit);
   }
 }
 
@@ -505,14 +544,21 @@ void Broker::Core::look_at_age(Slot slot) {
   Millis due = copies_[host.oldest].at + rules_.pending_max;
   if (due <= now_) {
     due = now_ + kLookAgain;
-    for (Slot at = host.newest; at != kNoSlot; at = copies_[at].older) {
+    // One by chance, which the host cannot guess: it vouches for those before it.
+    Slot chosen = kNoSlot;
+    uint64_t seen = 0;
+    bool waits = false;
+    for (Slot at = host.oldest; at != kNoSlot; at = copies_[at].newer) {
       const Unit& unit = units_[copies_[at].unit];
       if (unit.state != UnitState::kOpen) continue;
-      if (unit.want == UnitWant::kNothing) {
-        want(copies_[at].unit, UnitWant::kAudit);
-        mark(copies_[at].unit);
-      }
-      break;
+      waits |= unit.want != UnitWant::kNothing && copies_[at].vouches();
+      const bool can = copies_[at].vouches() || copies_[at].at + rules_.pending_max <= now_;
+      if (unit.want != UnitWant::kNothing || !can) continue;
+      if (chance_.below(++seen) == 0) chosen = copies_[at].unit;
+    }
+    if (chosen != kNoSlot && !waits) {
+      want(chosen, UnitWant::kAudit);
+      mark(chosen);
     }
   }
   host.age_timed = true;

@@ -153,6 +153,7 @@ BrokerRules quiet() {
   BrokerRules rules;
   rules.audit_floor = 0;
   rules.speed_weight = 0;
+  rules.gather = {};
   rules.known_rate = rules.known_rate_newcomer = 0;
   return rules;
 }
@@ -710,6 +711,101 @@ class BrokerTest : public QObject {
     bench.right(2, copy_for(bench, 2, second.unit));
     QCOMPARE(bench.state(second), ResultState::kConfirmed);
     QCOMPARE(bench.state(first), ResultState::kPending);
+  }
+
+  // A copy is told by its size: who is honest with copies alone must gain nothing by it.
+  void who_checks_another_is_paid_for_that_and_not_vouched_for() {
+    Bench bench(quiet());
+    experienced_hosts(bench, 2);
+    bench.job(1, 1'000'000);
+    const Grant own = bench.one(2);
+    bench.right(2, own);
+    bench.host(3);
+    const Grant grant = bench.one(3);
+    bench.right(3, grant);
+    bench.broker.device_gone({10}, bench.now);
+    const Grant copy = copy_for(bench, 2, grant.unit);
+    bench.right(2, copy);
+    QCOMPARE(bench.state(copy), ResultState::kConfirmed);
+    QCOMPARE(bench.state(own), ResultState::kPending);
+  }
+
+  // Who is late knows that another was asked for the same.
+  void a_late_result_that_agrees_vouches_for_nothing() {
+    Bench bench(quiet());
+    experienced_hosts(bench, 2);
+    bench.job(1, 1'000'000);
+    const Grant first = bench.one(1);
+    bench.right(1, first);
+    const Grant late = bench.one(1);
+    bench.wait(kHour);
+    const Grant again = bench.one(2);
+    QCOMPARE(again.unit, late.unit);
+    bench.right(2, again);
+    QCOMPARE(bench.right(1, late), SubmitAnswer::kExtra);
+    QCOMPARE(bench.state(late), ResultState::kConfirmed);
+    QCOMPARE(bench.state(first), ResultState::kPending);
+  }
+
+  // What an audit vouches for waits while an older result is being checked.
+  void one_check_under_way_holds_up_what_a_later_one_vouches_for() {
+    for (const bool honest : {true, false}) {
+      Bench bench(quiet());
+      bench.host(1);
+      bench.job(1, 1'000'000);
+      std::vector<Grant> grants;
+      for (int i = 0; i < 2; ++i) {
+        grants.push_back(bench.one(1));
+        !honest&& i == 0 ? bench.wrong(1, grants[0]) : bench.right(1, grants.back());
+      }
+      QVERIFY(bench
+                  .restart([](BrokerRows& rows) {
+                    rows.hosts[0].record.valid_in_row = 1'000'000'000;
+                    rows.units[1].want = UnitWant::kNothing;  // Only the first is audited,
+                  })
+                  .ok());
+      bench.device(1);
+      grants.push_back(bench.one(1));
+      bench.right(1, grants[2]);
+      bench.keep();
+      bench.wait(kDay + kHour);  // and by and by a later one.
+      bench.host(2);
+      bench.trusted(9);
+      for (int i = 0; i < 20; ++i) {
+        const Grant copy = bench.one(2);
+        if (!copy.lease || copy.unit > grants[2].unit) break;
+        if (copy.unit != grants[0].unit) bench.right(2, copy);
+      }
+      QCOMPARE(bench.state(grants[1]), ResultState::kPending);
+      for (int round = 0; round < 5; ++round) {
+        bench.wait(kHour);
+        for (const int n : {2, 9}) {
+          for (Grant grant = bench.one(n); grant.lease && grant.unit <= grants[2].unit;
+               grant = bench.one(n)) {
+            bench.right(n, grant);
+          }
+        }
+      }
+      QCOMPARE(bench.state(grants[0]), honest ? ResultState::kConfirmed : ResultState::kRejected);
+      QVERIFY(honest == (bench.record(1).wrong == 0));
+    }
+  }
+
+  void after_a_restart_nobody_is_drawn_before_others_had_time_to_come_back() {
+    BrokerRules rules = quiet();
+    rules.gather = kMinute;
+    Bench bench(rules);
+    bench.host(1);
+    bench.host(2);
+    bench.job(1, 600);
+    bench.right(1, bench.one(1));
+    QVERIFY(bench.restart().ok());
+    bench.device(2);
+    bench.wait(kMinute - Millis{1});
+    QCOMPARE(bench.ask(2).why, NoWork::kAllOut);
+    bench.wait(Millis{1});
+    bench.ask(2);
+    QCOMPARE(bench.keeper.leases().rbegin()->second.granted.purpose, Purpose::kAudit);
   }
 
   void two_results_of_one_owner_prove_nothing() {

@@ -57,7 +57,7 @@ class SimTest : public QObject {
       if (name != "sly" && name != "pairs") {
         QVERIFY2(truth.confirmed_wrong() == 0 && truth.paid_wrong() == 0, replay);
       }
-      if (name == "liars") {
+      if (name == "liars" || name == "careful") {
         QVERIFY2(truth.lies() > 50 && truth.convictions() > 5, replay);
       }
     }
@@ -101,7 +101,7 @@ class SimTest : public QObject {
   }
 
   void an_old_fleet_pays_little_for_audits() {
-    const Report report = run_one("home", 1, 300, 48);
+    const Report report = run_one("home", 1, 300, 96);
     QVERIFY(figures(report).audit_share < 0.05);
     QVERIFY(figures(report).audit_share > 0.02);
     QVERIFY(figures(report).waste_share < 0.05);
