@@ -188,7 +188,7 @@ std::vector<std::pair<std::string, Plot>> make_plots(const Report& report) {
                     .y_name = "units",
                     .x = hours,
                     .series = {{"told", lies}, {"confirmed", confirmed}}}});
-  Plot repairs{.title = name + ": time until another device has lost work",
+  Plot repairs{.title = name + ": time until lost work is in other hands",
                .x_name = "from ... on",
                .y_name = "units",
                .bars = true};
