@@ -43,7 +43,7 @@ struct BrokerRules {
   // A device that went away has this long to come back and renew, whatever its leases say: what it
   // held is handed out again sooner. Its results stay welcome.
   Millis gone_grace{600'000};
-  int renewals_max = 200;     // Of one lease: nobody keeps a unit for ever.
+  int renewals_max = 30;      // Of one lease: nobody keeps a unit for ever.
   int units_ahead_max = 16;   // That one device holds; a loss halves its own limit.
   double speed_weight = 0.2;  // Of the newest measurement of a device, 0 to 1.
 
@@ -57,7 +57,7 @@ struct BrokerRules {
                                    // long loses it to another.
   Millis gather{120'000};  // After a restart nothing is drawn before devices had so long to come
                            // back: who comes first shall not check everybody.
-  int votes_max = 6;  // Results of one unit without a trusted device that settles it.
+  int votes_max = 6;       // Results of one unit without a trusted device that settles it.
 
   Millis quarantine{86'400'000};         // The first; each further one is twice as long ...
   Millis quarantine_max{2'592'000'000};  // ... up to this.

@@ -4,6 +4,8 @@
 #include "coordinator/work/broker.h"
 
 #include <QTest>
+#include <climits>
+#include <cmath>
 #include <cstring>
 #include <functional>
 #include <set>
@@ -1193,6 +1195,40 @@ class BrokerTest : public QObject {
     QVERIFY(corrupt([](BrokerRows& rows) { rows.last_unit = {1}; }));
     QVERIFY(corrupt([](BrokerRows& rows) { rows.last_lease = {1}; }));
     QVERIFY(corrupt([](BrokerRows& rows) { rows.leases[0].granted.unit = {999}; }));
+    QVERIFY(bench.restart().ok());
+  }
+
+  void figures_from_a_wire_cannot_break_it() {
+    Bench bench(quiet());
+    bench.host(1);
+    bench.job(1, 1'000'000);
+    for (const double speed : {0.0, -1.0, double(NAN), double(INFINITY), 1e300, 1e-300}) {
+      bench.device(1, {.flops_per_second = speed});
+      const LeaseAnswer answer = bench.ask(1, {.wanted = kDay, .units_max = 1});
+      for (const Grant& grant : answer.grants) {
+        QVERIFY(grant.items >= 1 && grant.items <= 1'000'000);
+        QVERIFY(grant.until > bench.now && grant.until <= bench.now + kDay);
+        QVERIFY(bench.give_back(1, grant));
+      }
+    }
+    bench.device(1);
+    for (const Millis odd : {Millis{INT64_MIN}, Millis{-1}, Millis{0}, Millis{INT64_MAX}}) {
+      for (const int units : {INT_MIN, -1, 0, 1, INT_MAX}) {
+        const LeaseAnswer answer =
+            bench.ask(1, {.wanted = odd, .available = odd, .units_max = units});
+        QVERIFY(answer.grants.empty() == (units < 1 || odd.count < 1));
+        QVERIFY(answer.grants.size() <= 2);
+        for (const Grant& grant : answer.grants) QVERIFY(bench.give_back(1, grant));
+      }
+    }
+    for (const uint64_t serial : {UINT64_MAX, uint64_t{1} << 63, uint64_t{1} << 62, uint64_t{1}}) {
+      const Grant grant = bench.one(1);
+      QCOMPARE(bench.submit(1, grant, truth(grant.unit), serial), SubmitAnswer::kAccepted);
+      QVERIFY(bench.keeper.leases().at(grant.lease).serial > 0);
+    }
+    const Grant grant = bench.one(1);
+    QCOMPARE(bench.right(1, grant), SubmitAnswer::kAccepted);  // No serial is left to count on.
+    QVERIFY(bench.keeper.faults().empty());
     QVERIFY(bench.restart().ok());
   }
 
