@@ -351,7 +351,7 @@ Result<void> Broker::Core::restore(const BrokerRows& rows) {
     unit.want = row.want;
     const JobState job = jobs_[tasks_[task].job].state;
     const bool runs = job == JobState::kRunning || job == JobState::kPaused;
-    unit.state = !runs ? UnitState::kDropped : row.done ? UnitState::kDone : UnitState::kOpen;
+    unit.state = row.done ? UnitState::kDone : runs ? UnitState::kOpen : UnitState::kDropped;
     ++tasks_[task].units;
   }
   std::vector<Slot> pending;
@@ -401,6 +401,15 @@ Result<void> Broker::Core::restore(const BrokerRows& rows) {
   std::ranges::stable_sort(pending, {}, [this](Slot copy) { return copies_[copy].serial; });
   for (const Slot copy : pending) link_pending(copy);
 
+  for (const UnitRow& row : rows.units) {
+    if (!row.done) continue;
+    bool confirmed = false;
+    const Slot unit = unit_by_id_.find(row.cut.unit.value);
+    for (Slot at = units_[unit].copies; at != kNoSlot; at = copies_[at].next) {
+      confirmed |= copies_[at].state == ResultState::kConfirmed;
+    }
+    if (!confirmed) return corrupt("no result was confirmed of the done unit", row.cut.unit.value);
+  }
   for (Slot slot = 0; slot < units_.size(); ++slot) {
     if (units_[slot].state == UnitState::kOpen) mark(slot);
     if (units_[slot].state != UnitState::kOpen) forget_if_over(slot);

@@ -573,6 +573,7 @@ class BrokerTest : public QObject {
       QCOMPARE(bench.right(2, quick), SubmitAnswer::kAccepted);
       QVERIFY(bench.done(late));
       QCOMPARE(bench.job_state(1), JobState::kDone);
+      QVERIFY(bench.restart().ok());  // The third lease keeps the unit in mind.
       QCOMPARE(bench.renew(3, third).answer, RenewAnswer::kNotNeeded);
       QCOMPARE(agrees ? bench.right(1, late) : bench.wrong(1, late), SubmitAnswer::kExtra);
       QCOMPARE(bench.state(late), agrees ? ResultState::kConfirmed : ResultState::kRejected);
@@ -1195,6 +1196,7 @@ class BrokerTest : public QObject {
     QVERIFY(corrupt([](BrokerRows& rows) { rows.last_unit = {1}; }));
     QVERIFY(corrupt([](BrokerRows& rows) { rows.last_lease = {1}; }));
     QVERIFY(corrupt([](BrokerRows& rows) { rows.leases[0].granted.unit = {999}; }));
+    QVERIFY(corrupt([](BrokerRows& rows) { rows.units[1].done = true; }));
     QVERIFY(bench.restart().ok());
   }
 
