@@ -246,11 +246,6 @@ std::vector<SensorStatus::Backend> read_backends(const json& list) {
   return backends;
 }
 
-kj::Own<kj::UnixEventPort::FdObserver> observe_exit(Loop loop, const ChildProcess& child) {
-  return kj::heap<kj::UnixEventPort::FdObserver>(loop.io.unixEventPort, child.pidfd(),
-                                                 kj::UnixEventPort::FdObserver::OBSERVE_READ);
-}
-
 }  // namespace
 
 SensorProcess::SensorProcess(Loop loop, const Clock& clock, Random& random, Needs& needs,
@@ -381,9 +376,7 @@ rpc::Task<std::string> SensorProcess::live_once() {
   child.stdout_fd = theirs.get();
   child_ = rpc::require(ChildProcess::spawn(std::move(child)));
   theirs.reset();
-  pipe_ = loop_.io.lowLevelProvider->wrapSocketFd(
-      ours.release(),
-      kj::LowLevelAsyncIoProvider::TAKE_OWNERSHIP | kj::LowLevelAsyncIoProvider::ALREADY_CLOEXEC);
+  pipe_ = stream_of(loop_, std::move(ours));
   send_wishes();
   kj::Promise<std::string> reading = read_lines();
   std::string cause = co_await kj::mv(reading);
@@ -430,11 +423,28 @@ rpc::Task<std::string> SensorProcess::read_lines() {
   }
 }
 
+// Most lines say what the last one of their sensor said.
+bool SensorProcess::says_the_same(std::string_view text) {
+  for (const auto& [name, last] : last_lines_) {
+    if (last.text != text) continue;
+    SensorStatus& sensor = *find_sensor(name);
+    sensor.at = clock_.now_monotonic();
+    stale_at_[name] = sensor.at + last.stale_after;
+    return true;
+  }
+  return false;
+}
+
 void SensorProcess::take_line(std::string_view text) {
+  if (says_the_same(text)) return;
   const json line = json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!line.is_object()) return;
   SensorStatus* const sensor = find_sensor(text_of(line, "sensor"));
   if (sensor == nullptr) return;
+  const bool was_known = sensor->known;
+  const std::string backend_before = sensor->backend;
+  const std::optional<Millis> idle_before = readings_.idle;
+  const std::optional<bool> locked_before = readings_.locked;
   const Kind& kind = kind_of(sensor->name);
   sensor->known = flag_of(line, "known").value_or(false);
   sensor->backend = text_of(line, "backend");
@@ -442,16 +452,30 @@ void SensorProcess::take_line(std::string_view text) {
   sensor->at = clock_.now_monotonic();
   kind.take(line, readings_);
   const Millis every = quantity_of<Millis>(line, "every_ms").value_or(Millis{0});
-  stale_at_[sensor->name] =
-      sensor->at + std::max(options_.stale_after,
-                            std::min(every, Millis{60'000}) + options_.stale_after - Millis{2'000});
+  const Millis stale_after = std::max(
+      options_.stale_after, std::min(every, Millis{60'000}) + options_.stale_after - Millis{2'000});
+  stale_at_[sensor->name] = sensor->at + stale_after;
   if (const json* backends = list_of(line, "backends")) {
     sensor->backends = read_backends(*backends);
   }
   if (sensor->name == "sleep") set_sleeping(flag_of(line, "sleeping").value_or(false));
   sensor->value = sensor->known ? kind.say(readings_) : Message{};
-  changed_ = true;
-  if (const json* tests = list_of(line, "tests")) {
+  // For how long nobody touched this computer is another figure each time; it matters when it
+  // crosses the owner's limit.
+  const auto is_away = [this](const std::optional<Millis>& idle) {
+    return *idle >= wishes_.idle_threshold;
+  };
+  const bool mere_figure = sensor->name == "idle" && was_known && sensor->known && idle_before &&
+                           readings_.idle && wishes_.idle_threshold.count > 0 &&
+                           sensor->backend == backend_before && readings_.locked == locked_before &&
+                           is_away(readings_.idle) == is_away(idle_before);
+  changed_ |= !mere_figure;
+  // A test is answered anew, whatever it says.
+  const json* const tests = list_of(line, "tests");
+  if (tests == nullptr) {
+    last_lines_[sensor->name] = {std::string(text), stale_after};
+  } else {
+    last_lines_.erase(sensor->name);
     for (const json& id : *tests) {
       if (!id.is_number_integer()) continue;
       const auto test = tests_.find(id.get<int64_t>());
@@ -478,6 +502,7 @@ void SensorProcess::forget(SensorStatus& sensor, std::string problem) {
   sensor.problem = std::move(problem);
   sensor.value = {};
   stale_at_.erase(sensor.name);
+  last_lines_.erase(sensor.name);
   changed_ = true;
 }
 
@@ -495,7 +520,8 @@ rpc::Task<void> SensorProcess::watch_age() {
     for (const auto& [name, at] : stale_at_) {
       wait = std::min(wait, std::max(at - clock_.now_monotonic(), kLookLeast));
     }
-    co_await loop_.timer.afterDelay(wait.count * kj::MILLISECONDS);
+    co_await loop_.timer.afterDelay(until_whole(clock_.now_monotonic(), wait).count *
+                                    kj::MILLISECONDS);
     const Millis now = clock_.now_monotonic();
     bool any = false;
     for (SensorStatus& sensor : sensors_) {

@@ -4,9 +4,6 @@
 //
 // Belongs to the KJ loop's thread.
 
-#include <kj/async-io.h>
-#include <kj/async-unix.h>
-
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -16,8 +13,8 @@
 #include "base/clock.h"
 #include "base/host.h"
 #include "client/back_off.h"
+#include "client/loop.h"
 #include "client/rules/readings.h"
-#include "client/worker_process.h"
 #include "schema/message.h"
 #include "schema/task.h"
 
@@ -110,6 +107,7 @@ class SensorProcess {
   rpc::Task<void> watch_age();
   void send(const std::string& line);
   void send_wishes();
+  bool says_the_same(std::string_view line);
   void take_line(std::string_view line);
   void set_sleeping(bool sleeping);
   void forget(SensorStatus& sensor, std::string problem);
@@ -125,7 +123,12 @@ class SensorProcess {
   Readings readings_;
   std::vector<SensorStatus> sensors_;
   std::map<std::string, Millis, std::less<>> stale_at_;
-  bool changed_ = false;  // And not told yet.
+  struct LastLine {
+    std::string text;
+    Millis stale_after{0};
+  };
+  std::map<std::string, LastLine, std::less<>> last_lines_;  // By sensor; not those with tests.
+  bool changed_ = false;  // In a way that may matter, and not told yet.
   uint32_t restarts_ = 0;
   int64_t next_test_ = 1;
   std::map<int64_t, Test> tests_;

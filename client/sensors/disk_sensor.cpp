@@ -2,6 +2,7 @@
 
 #include "base/files.h"
 #include "client/sensors/sensor.h"
+#include "client/sensors/system_files.h"
 
 namespace shoal::client {
 namespace {
@@ -28,7 +29,7 @@ class DiskSensor final : public Sensor {
     SensorAnswer answer;
     answer.backend = "statvfs";
     answer.next = kEach;
-    answer.values["cache_disk_free"] = free.value().count;
+    answer.values["cache_disk_free"] = coarse(free.value().count);
     return answer;
   }
 };

@@ -14,11 +14,11 @@ namespace shoal::client {
 namespace {
 
 constexpr Millis kEach{1'000};
-constexpr Millis kEachFarBelow{2'000};   // While the owner is here.
-constexpr Millis kEachWhereTold{4'000};  // While a touch tells itself.
-constexpr Millis kEachWhereNobodyTells{4'000};
-constexpr Millis kProbeEach{30'000};  // How often those that are not used are asked too.
-constexpr Millis kShunFor{10'000};    // After it let us wait in vain.
+constexpr Millis kEachFarBelow{2'000};           // While the owner is here.
+constexpr Millis kEachWhereTold{5'000};          // While a touch tells itself.
+constexpr Millis kEachWhereNobodyTells{10'000};  // Unknown counts as in use meanwhile.
+constexpr Millis kProbeEach{30'000};             // How often those that are not used are asked too.
+constexpr Millis kShunFor{10'000};               // After it let us wait in vain.
 constexpr Millis kSessionsEach{10'000};
 constexpr Millis kLockedFresh{500};
 constexpr Millis kTerminalsEach{5'000};  // The kernel notes the time of typing no finer.

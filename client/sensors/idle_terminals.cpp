@@ -20,9 +20,9 @@ class TerminalsIdle final : public IdleBackend {
   Result<Millis> read(const SensorRequest& request) override {
     const Millis now = request.clock.now_wall();
     std::optional<Millis> least;
-    const auto look = [&](const std::filesystem::path& path, bool any_owner) {
+    const auto look = [&](const OwnedFd& folder, const std::string& name, bool any_owner) {
       struct stat status = {};
-      if (stat(path.c_str(), &status) != 0) return;
+      if (fstatat(folder.get(), name.c_str(), &status, 0) != 0) return;
       // A console that nobody has logged in to belongs to root, and is no sign of anybody.
       if (!any_owner && status.st_uid == 0) return;
       const Millis read_at{int64_t{status.st_atim.tv_sec} * 1'000 +
@@ -30,10 +30,12 @@ class TerminalsIdle final : public IdleBackend {
       const Millis idle{std::max<int64_t>(0, (now - read_at).count)};
       if (!least || idle < *least) least = idle;
     };
+    const OwnedFd near = open_folder(dev_);
+    const OwnedFd far = open_folder(dev_ / "pts");
     for (const std::string& name : names_in(dev_ / "pts", kTerminalsMax)) {
-      if (parse_number(name)) look(dev_ / "pts" / name, true);
+      if (parse_number(name)) look(far, name, true);
     }
-    for (int i = 1; i <= 63; ++i) look(dev_ / ("tty" + std::to_string(i)), false);
+    for (int i = 1; i <= 63; ++i) look(near, "tty" + std::to_string(i), false);
     if (!least) return Error{ErrorCode::kNotFound, "nobody is logged in to a terminal"};
     return *least;
   }

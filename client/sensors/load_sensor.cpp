@@ -1,6 +1,7 @@
 // How much of the processors others use. What this client and its children use does not count: else
 // it would wait for itself.
 
+#include <cmath>
 #include <map>
 
 #include "client/sensors/sensor.h"
@@ -88,9 +89,9 @@ class LoadSensor final : public Sensor {
     SensorAnswer answer;
     answer.backend = "procfs";
     answer.next = kEach;
-    const double whole = static_cast<double>(all);
-    answer.values["other_cpu_load"] =
-        std::clamp(static_cast<double>(busy - ours) / whole, 0.0, 1.0);
+    // Rules go by whole percent.
+    const double load = static_cast<double>(busy - ours) / static_cast<double>(all);
+    answer.values["other_cpu_load"] = std::round(std::clamp(load, 0.0, 1.0) * 100) / 100;
     return answer;
   }
 

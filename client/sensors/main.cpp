@@ -24,6 +24,9 @@ using namespace shoal::client;
 
 constexpr size_t kLineBytesMax = 1 << 20;
 constexpr size_t kExclusiveMax = 1'000;
+// All sensors wake on the same whole seconds. What they say then goes in one piece, so that the
+// client wakes once.
+constexpr int kGatherMs = 15;
 
 SensorConfiguration read_configuration(const nlohmann::json& json) {
   SensorConfiguration configuration;
@@ -88,6 +91,7 @@ void serve(SensorThreads& threads) {
     pollfd fds[2] = {{STDIN_FILENO, POLLIN, 0}, {threads.wake_fd(), POLLIN, 0}};
     (void)poll(fds, 2, static_cast<int>(threads.look_again().count));
     if (fds[0].revents != 0 && !read_wishes(threads, pending)) return;
+    if (fds[1].revents != 0) (void)poll(fds, 1, kGatherMs);
   }
 }
 

@@ -24,7 +24,7 @@ class MemorySensor final : public Sensor {
       SensorAnswer answer;
       answer.backend = "procfs";
       answer.next = kEach;
-      answer.values["memory_available"] = *kibibytes * 1'024;
+      answer.values["memory_available"] = coarse(*kibibytes) * 1'024;
       return answer;
     }
     return SensorAnswer::unknown("the system does not tell how much memory is free");

@@ -14,6 +14,7 @@ namespace {
 
 constexpr Millis kHangRepeat{2'000};  // How often a hang is reported anew.
 constexpr Millis kWholeSecond{1'000};
+constexpr Millis kLookMost{10'000};  // How long nobody looks for sensors that hang.
 constexpr size_t kTextBytesMax = 1'000;
 
 OwnedFd make_event() {
@@ -26,6 +27,17 @@ void ring(const OwnedFd& event) { (void)eventfd_write(event.get(), 1); }
 void silence(const OwnedFd& event) {
   eventfd_t count = 0;
   (void)eventfd_read(event.get(), &count);
+}
+
+// On whole seconds, and all with the same period on the same ones, so that they wake together and
+// the processor rests in between.
+Millis next_due(Millis now, Millis rest) {
+  if (rest < kWholeSecond) return now + rest;
+  if (rest.count % kWholeSecond.count != 0) {
+    return Millis{(now + rest).count / kWholeSecond.count * kWholeSecond.count};
+  }
+  // Not so soon that what is measured over the time in between says nothing.
+  return Millis{((now.count + rest.count / 4) / rest.count + 1) * rest.count};
 }
 
 std::string clean(std::string_view text) { return printable(cut_utf8(text, kTextBytesMax)); }
@@ -49,6 +61,7 @@ struct SensorThreads::Run {
   std::thread thread;
 
   // All below is guarded by mutex_.
+  Millis due{0};     // When it is asked next, if nothing wakes it before.
   std::string line;  // Not taken yet. Empty: none.
   std::optional<Millis> asked_at;
   std::string asking;  // Whom.
@@ -105,11 +118,11 @@ bool SensorThreads::test(std::string_view name, int64_t id) {
 }
 
 // REQUIRES: mutex_ is held.
-void SensorThreads::put_line(Run& run, const SensorAnswer& answer) {
+void SensorThreads::put_line(Run& run, const SensorAnswer& answer, Millis every) {
   nlohmann::json line = answer.values;
   line["sensor"] = run.sensor->name();
   line["known"] = answer.known;
-  line["every_ms"] = answer.next.count;
+  line["every_ms"] = every.count;
   if (!answer.backend.empty()) line["backend"] = answer.backend;
   if (!answer.problem.empty()) line["problem"] = clean(answer.problem);
   if (answer.backends) {
@@ -140,7 +153,6 @@ void SensorThreads::run(Run& run) {
     const std::lock_guard lock(mutex_);
     run.asking = whom;
   };
-  Millis due{0};
   Millis rest{2'000};
   while (true) {
     std::shared_ptr<const SensorConfiguration> configuration;
@@ -162,17 +174,15 @@ void SensorThreads::run(Run& run) {
     const Millis deadline = now + Millis{kAnswerMax.count * 9 / 10};
     const std::optional<SensorAnswer> answer =
         run.sensor->read({*configuration, clock_, deadline, thorough, released, about_to_ask});
+    if (answer) rest = answer->next;
+    const Millis due = next_due(now, rest);
+    const SensorWake wake = run.sensor->wake();
     {
       const std::lock_guard lock(mutex_);
       run.asked_at.reset();
-      if (answer) put_line(run, *answer);
+      run.due = wake.within ? std::min(due, now + *wake.within) : due;
+      if (answer) put_line(run, *answer, std::max(rest, due - now));
     }
-    if (answer) rest = answer->next;
-    // On whole seconds, so that all wake together and the processor rests in between.
-    due = now + rest;
-    if (rest >= kWholeSecond) due = Millis{due.count / kWholeSecond.count * kWholeSecond.count};
-
-    const SensorWake wake = run.sensor->wake();
     const int64_t left = std::max<int64_t>(0, due.count - clock_.now_monotonic().count);
     const int64_t wait = wake.within ? std::min(left, wake.within->count) : left;
     pollfd fds[2] = {{run.wake.get(), POLLIN, 0}, {wake.fd, wake.events, 0}};
@@ -196,7 +206,8 @@ std::string SensorThreads::take_lines() {
       put_line(*run,
                SensorAnswer::unknown((run->asking.empty() ? "it" : run->asking) +
                                          " has not answered for " + std::to_string(seconds) + " s",
-                                     kHangRepeat));
+                                     kHangRepeat),
+               kHangRepeat);
     }
     lines += std::exchange(run->line, {});
   }
@@ -204,14 +215,13 @@ std::string SensorThreads::take_lines() {
 }
 
 Millis SensorThreads::look_again() {
-  // Until the one that has waited longest would hang. One that begins to wait after this is told at
-  // most so much late.
-  Millis wait = kAnswerMax;
+  // Until the one that has waited longest would hang, or the next that is asked. One that something
+  // else wakes meanwhile is told at most so much late.
+  Millis wait = kLookMost;
   const std::lock_guard lock(mutex_);
   const Millis now = clock_.now_monotonic();
   for (const auto& run : runs_) {
-    if (!run->asked_at) continue;
-    const Millis from = std::max(*run->asked_at, run->hang_told);
+    const Millis from = run->asked_at ? std::max(*run->asked_at, run->hang_told) : run->due;
     wait = std::min(wait, std::max(from + kAnswerMax - now, Millis{50}));
   }
   return wait;

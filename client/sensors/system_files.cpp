@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include <algorithm>
+#include <bit>
 #include <charconv>
 #include <memory>
 
@@ -83,6 +84,14 @@ std::optional<int64_t> parse_number(std::string_view text, int base) {
   const auto result = std::from_chars(text.data(), end, number, base);
   if (text.empty() || result.ec != std::errc() || result.ptr != end) return {};
   return number;
+}
+
+int64_t coarse(int64_t count) {
+  if (count <= 0) return count;
+  constexpr uint64_t kSteps = 128;
+  const auto whole = static_cast<uint64_t>(count);
+  const uint64_t step = std::max<uint64_t>(std::bit_floor(whole) / kSteps, 1);
+  return static_cast<int64_t>(whole / step * step);
 }
 
 std::vector<std::string_view> split_words(std::string_view text) { return split(text, is_blank); }

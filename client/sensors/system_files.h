@@ -27,6 +27,10 @@ std::optional<int64_t> read_number(const std::filesystem::path& path);
 // The whole of `text` as a number of that base.
 std::optional<int64_t> parse_number(std::string_view text, int base = 10);
 
+// To within a hundredth, never more than it is: what hardly changes is said in the same words, and
+// nobody wakes for it.
+int64_t coarse(int64_t count);
+
 std::vector<std::string_view> split_words(std::string_view text);
 std::vector<std::string_view> split_lines(std::string_view text);
 
