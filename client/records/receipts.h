@@ -4,7 +4,6 @@
 // to what the coordinator says.
 
 #include <map>
-#include <set>
 
 #include "client/records/records.h"
 
@@ -13,7 +12,7 @@ namespace shoal::client {
 // What the coordinator says of this host (HostStanding of schema/coordinator.capnp).
 struct StatedCredit {
   uint64_t newest_receipt = 0;
-  double confirmed = 0, pending = 0, rejected = 0;
+  double confirmed = 0;
 };
 
 struct ReceiptReport {

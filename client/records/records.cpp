@@ -156,6 +156,7 @@ void Records::State::later(std::function<Result<void>()> body) {
 }
 
 Result<Database*> Records::State::readable() {
+  if (database != nullptr && waiting.empty() && waiting_sums.empty()) return database.get();
   // A full disk keeps what is there from nobody who only reads.
   const Result<void> written = write_waiting();
   if (!written.ok() && (database == nullptr || written.error().code != ErrorCode::kNoSpace)) {

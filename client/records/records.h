@@ -6,6 +6,7 @@
 // file that is locked, full or damaged costs no call and no process, only what problem() tells.
 // Receipts alone are on the disk when their call returned ok.
 
+#include <deque>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -147,7 +148,7 @@ class Records {
   Result<std::vector<PastWork>> history(size_t count_max);  // Newest first.
 
   void note_yield(const YieldTime& yield);
-  std::vector<YieldTime> yields() const;  // Oldest first.
+  const std::deque<YieldTime>& yields() const;  // Oldest first.
 
   // What the owner decided for a job class of a coordinator, by its pin. In a file of its own
   // (consents.state), with a checksum and a last good copy: durable when it returns ok, and not

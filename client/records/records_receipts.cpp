@@ -277,7 +277,7 @@ Result<void> Records::State::count_receipt(Coordinator& coordinator, const Recei
 }
 
 Result<void> Records::State::append_receipt(Coordinator& coordinator, const Receipt& receipt,
-                                            std::vector<Counted>& counted) {
+                                            bool known_genuine, std::vector<Counted>& counted) {
   SHOAL_TRY(check_receipt(receipt));
   if (receipt.number <= coordinator.folded.through) return {};  // Had, and folded.
   {
@@ -293,7 +293,7 @@ Result<void> Records::State::append_receipt(Coordinator& coordinator, const Rece
                                            coordinator.name + " came before with another content"};
     }
   }
-  const bool genuine = is_genuine(coordinator, receipt);
+  const bool genuine = known_genuine || is_genuine(coordinator, receipt);
   SHOAL_TRY(database
                 ->query("INSERT INTO receipt (coordinator_id, number, host_id, lease_id, device, "
                         "job_kind, model, anchored, rows_done, credit, verdict, reason, at_ms, "
@@ -329,34 +329,41 @@ Result<void> Records::State::append_receipt(Coordinator& coordinator, const Rece
 }
 
 Result<void> Records::append_receipts(const std::string& pin, std::span<const Receipt> receipts) {
+  return state_->append_receipts(pin, receipts, /*known_genuine=*/false);
+}
+
+Result<void> Records::State::append_receipts(const std::string& pin,
+                                             std::span<const Receipt> receipts,
+                                             bool known_genuine) {
   if (receipts.size() > kReceiptsPerAppendMax) {
     return Error{ErrorCode::kInvalid, "too many receipts at once"};
   }
-  SHOAL_TRY_ASSIGN(database, state_->readable());
-  const auto found = state_->coordinators.find(pin);
-  if (found == state_->coordinators.end()) {
+  SHOAL_TRY_ASSIGN(ready, readable());
+  static_cast<void>(ready);
+  const auto found = coordinators.find(pin);
+  if (found == coordinators.end()) {
     return Error{ErrorCode::kNotFound, "the key of this coordinator's receipts is not known"};
   }
-  State::Coordinator changed = found->second;
-  std::vector<State::Counted> counted;
+  Coordinator changed = found->second;
+  std::vector<Counted> counted;
   Result<void> done = database->durable_transaction([&]() -> Result<void> {
     for (const Receipt& receipt : receipts) {
-      SHOAL_TRY(state_->append_receipt(changed, receipt, counted));
+      SHOAL_TRY(append_receipt(changed, receipt, known_genuine, counted));
     }
-    for (const State::Counted& one : counted) {
-      SHOAL_TRY(state_->add_to_levels(one.at, one.device, one.sums));
+    for (const Counted& one : counted) {
+      SHOAL_TRY(add_to_levels(one.at, one.device, one.sums));
     }
-    return state_->save_coordinator(changed);
+    return save_coordinator(changed);
   });
   if (!done.ok()) {
-    state_->names.clear();
+    names.clear();
     // What a peer did wrong says nothing about the file.
     if (done.error().code != ErrorCode::kInvalid && done.error().code != ErrorCode::kExists)
-      state_->note_error(done.error());
+      note_error(done.error());
     return done;
   }
   found->second = std::move(changed);
-  for (const State::Counted& one : counted) state_->count(one.at, one.device, one.sums);
+  for (const Counted& one : counted) count(one.at, one.device, one.sums);
   return {};
 }
 
@@ -379,7 +386,7 @@ Result<void> Records::accept_receipts(const std::string& pin, std::span<const Re
                    "the signature of receipt " + std::to_string(receipt.number) + " does not fit"};
     }
   }
-  return append_receipts(pin, receipts);
+  return state_->append_receipts(pin, receipts, /*known_genuine=*/true);
 }
 
 ReceiptProgress Records::receipt_progress(const std::string& pin) const {
@@ -476,16 +483,6 @@ Result<bool> Records::State::fold_next(Coordinator& coordinator, Millis before,
   } else if (counted_at && genuine) {
     (receipt.verdict == ReceiptVerdict::kConfirmed ? confirmed : rejected) = receipt.credit;
   }
-  SHOAL_TRY(database
-                ->query("INSERT INTO receipt_day (coordinator_id, start_ms, receipts, confirmed, "
-                        "rejected) VALUES (?, ?, 1, ?, ?) ON CONFLICT (coordinator_id, start_ms) "
-                        "DO UPDATE SET receipts = receipts + 1, confirmed = confirmed + "
-                        "excluded.confirmed, rejected = rejected + excluded.rejected")
-                .bind(coordinator.id)
-                .bind(day_start(counted_at.value_or(sane_wall(receipt.at))).count)
-                .bind(confirmed)
-                .bind(rejected)
-                .run());
   SHOAL_TRY(database->query("DELETE FROM receipt WHERE id = ?").bind(row).run());
   ++folded.through;
   ++folded.count;

@@ -89,7 +89,10 @@ struct Records::State {
   Result<void> load_coordinators();
   Result<void> insert_coordinator(const std::string& pin, Coordinator& coordinator);
   static bool is_genuine(const Coordinator& coordinator, const Receipt& receipt);
-  Result<void> append_receipt(Coordinator& coordinator, const Receipt& receipt,
+  // `known_genuine`: their signatures were checked just now.
+  Result<void> append_receipts(const std::string& pin, std::span<const Receipt> receipts,
+                               bool known_genuine);
+  Result<void> append_receipt(Coordinator& coordinator, const Receipt& receipt, bool known_genuine,
                               std::vector<Counted>& counted);
   Result<void> count_receipt(Coordinator& coordinator, const Receipt& receipt, bool genuine,
                              int64_t row, std::vector<Counted>& counted);

@@ -282,9 +282,7 @@ void Records::note_yield(const YieldTime& yield) {
   });
 }
 
-std::vector<YieldTime> Records::yields() const {
-  return {state_->yields.begin(), state_->yields.end()};
-}
+const std::deque<YieldTime>& Records::yields() const { return state_->yields; }
 
 Result<void> Records::State::load_yields() {
   if (!yields.empty()) return {};  // This process has measured some before the file could be read.
