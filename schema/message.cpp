@@ -42,6 +42,9 @@ constexpr MessageSpec kTable[] = {
     {"device.not_listed",
      QT_TRANSLATE_NOOP("messages", "The devices of this computer cannot be listed: {0}")},
     {"device.starting", QT_TRANSLATE_NOOP("messages", "{0} is getting ready.")},
+    {"device.word_unknown",
+     QT_TRANSLATE_NOOP(
+         "messages", "The list of devices to lend names '{0}', which is not here. There are: {1}")},
     {"mode.always", QT_TRANSLATE_NOOP("messages", "You chose to work always.")},
     {"mode.paused", QT_TRANSLATE_NOOP("messages", "You paused this until you resume it.")},
     {"mode.paused.remedy", QT_TRANSLATE_NOOP("messages", "Choose Resume.")},

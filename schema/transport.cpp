@@ -24,10 +24,62 @@ namespace {
 constexpr std::string_view kGreeting = "shoal/1\n";
 constexpr size_t kCertificateBytesMax = 4096;
 constexpr kj::Duration kDialMax = 15 * kj::SECONDS;
+constexpr kj::Duration kUnreadMax =
+    60 * kj::SECONDS;  // A local peer that reads nothing for so long.
 
 // TLS 1.2 could only use these suites, and none of them works with an Ed25519 certificate: so
 // TLS 1.3 it is. kj-tls 0.9 cannot ask for 1.3 in another way.
 constexpr const char* kNoTls12Suites = "AES256-GCM-SHA384";
+
+// Does not hear who does not listen: while a peer lets what it is answered lie, nothing more is
+// read of it, or its answers would pile up here; after a while it is left.
+class PatientStream final : public kj::AsyncIoStream {
+ public:
+  PatientStream(kj::Own<kj::AsyncIoStream> inner, kj::Timer& timer)
+      : inner_(kj::mv(inner)), timer_(timer), left_(nullptr) {
+    auto pair = kj::newPromiseAndFulfiller<void>();
+    leave_ = kj::mv(pair.fulfiller);
+    left_ = pair.promise.fork();
+  }
+
+  kj::Promise<size_t> tryRead(void* buffer, size_t least, size_t most) override {
+    kj::Promise<size_t> left = left_.addBranch().then([]() -> size_t { KJ_UNREACHABLE; });
+    if (writing_ == 0) return inner_->tryRead(buffer, least, most).exclusiveJoin(kj::mv(left));
+    auto pair = kj::newPromiseAndFulfiller<void>();
+    written_ = kj::mv(pair.fulfiller);
+    return pair.promise.then([this, buffer, least, most] { return tryRead(buffer, least, most); })
+        .exclusiveJoin(kj::mv(left));
+  }
+  kj::Promise<void> write(const void* buffer, size_t size) override {
+    return watched(inner_->write(buffer, size));
+  }
+  kj::Promise<void> write(kj::ArrayPtr<const kj::ArrayPtr<const kj::byte>> pieces) override {
+    return watched(inner_->write(pieces));
+  }
+  kj::Promise<void> whenWriteDisconnected() override { return inner_->whenWriteDisconnected(); }
+  void shutdownWrite() override { inner_->shutdownWrite(); }
+
+ private:
+  kj::Promise<void> watched(kj::Promise<void> write) {
+    ++writing_;
+    return timer_.timeoutAfter(kUnreadMax, kj::mv(write))
+        .catch_([this](kj::Exception&& exception) {
+          log_warning("transport", "left_unread", {{"cause", exception.getDescription().cStr()}});
+          leave_->reject(KJ_EXCEPTION(DISCONNECTED, "the peer does not read its answers"));
+          kj::throwFatalException(kj::mv(exception));
+        })
+        .attach(kj::defer([this] {
+          if (--writing_ == 0 && written_.get() != nullptr) written_->fulfill();
+        }));
+  }
+
+  kj::Own<kj::AsyncIoStream> inner_;
+  kj::Timer& timer_;
+  int writing_ = 0;
+  kj::Own<kj::PromiseFulfiller<void>> written_;  // Of the read that waits.
+  kj::Own<kj::PromiseFulfiller<void>> leave_;
+  kj::ForkedPromise<void> left_;
+};
 
 // Reads messages under a limit that can rise while the connection lives.
 class LimitedMessages final : public capnp::MessageStream {
@@ -226,6 +278,7 @@ class Server final : public Listener, private kj::TaskSet::ErrorHandler {
       kj::Promise<kj::Own<kj::AsyncIoStream>> greeted = greet_client(kj::mv(stream), **tls, der_);
       stream = co_await timer_.timeoutAfter(limits_.handshake, kj::mv(greeted));
     }
+    if (!over_tls) stream = kj::heap<PatientStream>(kj::mv(stream), timer_);
     auto limit = kj::refcounted<ReceiveLimit>(over_tls ? limits::kLoginMessageBytesMax
                                                        : limits::kMessageBytesMax);
     Connection connection(kj::mv(stream), true,

@@ -196,6 +196,10 @@
         <translation>{0} macht sich bereit.</translation>
     </message>
     <message>
+        <source>The list of devices to lend names &apos;{0}&apos;, which is not here. There are: {1}</source>
+        <translation>Die Liste der zu verleihenden Geräte nennt „{0}“, das es hier nicht gibt. Vorhanden sind: {1}</translation>
+    </message>
+    <message>
         <source>You chose to work always.</source>
         <translation>Sie haben gewählt, immer zu arbeiten.</translation>
     </message>
