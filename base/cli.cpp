@@ -1,6 +1,7 @@
 #include "base/cli.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -42,6 +43,37 @@ int show_error(std::string_view program, const Error& error, bool json) {
   }
   return exit_status(error.code);
 }
+
+namespace {
+
+// The first word that stands where a command must, and is none; empty: there is none.
+std::string unknown_command(const CLI::App& app, int argc, const char* const* argv) {
+  const CLI::App* here = &app;
+  std::string so_far;
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    if (word.starts_with('-')) {
+      const std::string name = word.substr(0, word.find('='));
+      const CLI::Option* option = nullptr;
+      for (const CLI::App* at = here; at != nullptr && option == nullptr; at = at->get_parent()) {
+        option = at->get_option_no_throw(name);
+      }
+      // Its value is no command.
+      if (option != nullptr && name == word && option->get_items_expected_max() > 0) ++i;
+      continue;
+    }
+    if (here->get_require_subcommand_min() == 0) return "";
+    const std::vector<const CLI::App*> commands =
+        here->get_subcommands([](const CLI::App*) { return true; });
+    const auto known = std::ranges::find(commands, word, &CLI::App::get_name);
+    if (known == commands.end()) return so_far + word;
+    here = *known;
+    so_far += word + " ";
+  }
+  return "";
+}
+
+}  // namespace
 
 struct CommandLine::State {
   CLI::App app;
@@ -101,6 +133,9 @@ int CommandLine::run(int argc, const char* const* argv) {
     for (int i = 1; i < argc; ++i) json |= std::string_view(argv[i]) == "--json";
     std::string message = error.what();
     while (message.ends_with('\n') || message.ends_with('.')) message.pop_back();
+    if (const std::string word = unknown_command(state_->app, argc, argv); !word.empty()) {
+      message = "there is no command '" + word + "'";
+    }
     if (!json) message += "\nTry '" + program_ + " --help'";
     return show_error(program_, {ErrorCode::kInvalid, message}, json);
   }

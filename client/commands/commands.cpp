@@ -59,6 +59,19 @@ Result<void> ask_remote_agent(const CommandOptions& options, const Workplace& pl
 
 }  // namespace
 
+DeviceNames::DeviceNames(AgentSession& session) {
+  const auto answer = session.ask(session.agent.snapshotRequest());
+  for (const auto device : answer.getSnapshot().getDevices()) {
+    const auto info = device.getReport().getInfo();
+    if (info.getSelector().size() > 0) selectors_[info.getId().cStr()] = info.getSelector().cStr();
+  }
+}
+
+std::string DeviceNames::of(const std::string& id) const {
+  const auto known = selectors_.find(id);
+  return known == selectors_.end() ? id : known->second;
+}
+
 Result<std::optional<FileLock>> ask_or_lock(const CommandOptions& options, const Workplace& place,
                                             const AgentBody& body) {
   if (!options.remote.empty()) {
@@ -110,10 +123,14 @@ void add_run_command(Commands& commands) {
                                });
   commands.add_device_options(run, "--devices");
   run.add_option(
-         "--mode", commands.mode(),
+         "--mode", commands.options().mode,
          "How to work until the owner chooses otherwise: by the rules, always (for servers: "
          "whoever uses the computer), or not")
       ->check(CLI::IsMember({"rules", "always", "paused"}));
+  // For tests: a computer that wakes again within seconds.
+  run.add_option("--gap-ms", commands.options().gap_ms)
+      ->check(CLI::Range(1'000, 3'600'000))
+      ->group("");
 }
 
 int run_command_line(int argc, const char* const* argv) {

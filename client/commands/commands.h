@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -39,7 +40,7 @@ class Commands {
 
   // --devices (under the names given) and --threads.
   void add_device_options(CLI::App& command, const char* names);
-  std::string& mode() { return options_.mode; }
+  CommandOptions& options() { return options_; }
 
  private:
   struct Kept {
@@ -93,6 +94,17 @@ struct AgentSession {
     });
     return promise.exclusiveJoin(kj::mv(late)).wait(loop.io.waitScope);
   }
+};
+
+// How people name devices, by their ids: "vulkan:0".
+class DeviceNames {
+ public:
+  explicit DeviceNames(AgentSession& session);
+  // One that is not known, as a device that is gone for long, is called by its id.
+  std::string of(const std::string& id) const;
+
+ private:
+  std::map<std::string, std::string> selectors_;
 };
 
 using AgentBody = std::function<Result<void>(AgentSession& session)>;

@@ -156,10 +156,10 @@ void add_log_commands(Commands& commands) {
   log_command.add_flag("--follow", log.follow, "Then go on with new ones, until interrupted");
   log_command.add_option("--level", log.level, "error, warning or info: this and what is worse")
       ->check(CLI::IsMember({"error", "warning", "info"}));
-  log_command.add_option("--module", log.module, "Only of this module, such as policy");
+  log_command.add_option("--module", log.module, "Only of this module, such as agent or link");
   log_command.add_option("--text", log.text, "Only those with this text");
   log_command.add_option("--count", log.count, "How many to look through")
-      ->check(CLI::Range(1, 10'000));
+      ->check(CLI::Range(1, 5'000));
 
   std::string& file = commands.keep<std::string>();
   commands

@@ -69,7 +69,7 @@ Result<void> show_trace(const CommandOptions& options, const TraceQuestion& ques
                  word_of(verdict.getActivity()),
                  verdict.getRule().cStr(),
                  sentence(verdict.getWhy()),
-                 sentence(verdict.getRemedy())});
+                 remedy_text(verdict.getRemedy())});
     }
     show(options, table, question.csv, "spans", "Nothing is known of these days.");
     return {};
@@ -87,12 +87,13 @@ struct StatsQuestion {
 
 Result<void> show_statistics(const CommandOptions& options, const StatsQuestion& question) {
   Millis to = SystemClock().now_wall();
-  Millis from = to - Millis{question.days * kDayMs};
   if (!question.to.empty()) {
     SHOAL_TRY_ASSIGN(parsed, parse_date(question.to));
     to = parsed;
     if (question.to.size() == 10) to += Millis{kDayMs};  // The day itself counts.
   }
+  // Without a beginning: as many days before the end as there would be before now.
+  Millis from = to - Millis{question.days * kDayMs};
   if (!question.from.empty()) {
     SHOAL_TRY_ASSIGN(parsed, parse_date(question.from));
     from = parsed;
@@ -107,6 +108,7 @@ Result<void> show_statistics(const CommandOptions& options, const StatsQuestion&
     request.setToMs(to.count);
     request.setStepMs(step);
     const auto answer = session.ask(kj::mv(request));
+    const DeviceNames names(session);
     Table table({{"start_ms", "FROM"},
                  {"device", "DEVICE"},
                  {"credit_confirmed", "CREDIT"},
@@ -124,7 +126,7 @@ Result<void> show_statistics(const CommandOptions& options, const StatsQuestion&
     for (const auto row : answer.getRows()) {
       const auto totals = row.getTotals();
       table.add({time_cell(row.getStartMs()),
-                 {row.getDeviceId().size() == 0 ? "-" : row.getDeviceId().cStr(),
+                 {row.getDeviceId().size() == 0 ? "-" : names.of(row.getDeviceId().cStr()),
                   row.getDeviceId().cStr()},
                  real_cell(totals.getCreditConfirmed(), kCreditDigits),
                  real_cell(totals.getCreditPending(), kCreditDigits),
@@ -156,6 +158,7 @@ Result<void> show_history(const CommandOptions& options, const HistoryQuestion& 
     auto request = session.agent.historyRequest();
     request.setCountMax(question.count);
     const auto answer = session.ask(kj::mv(request));
+    const DeviceNames names(session);
     Table table({{"started_ms", "STARTED"},
                  {"ended_ms", "ENDED"},
                  {"device", "DEVICE"},
@@ -170,12 +173,18 @@ Result<void> show_history(const CommandOptions& options, const HistoryQuestion& 
                  {"session_id", ""},
                  {"ended", "WHY IT ENDED"}});
     for (const auto work : answer.getWork()) {
-      table.add({time_cell(work.getStartedMs()), time_cell(work.getEndedMs()),
-                 work.getDeviceId().cStr(), work.getJobClass().getModel().cStr(),
-                 word_of(work.getJobClass().getPrivacy()), count_cell(work.getFirstFragment()),
-                 count_cell(work.getLastFragment()), count_cell(work.getSteps()),
-                 count_cell(work.getRows()), work.getCoordinator().cStr(),
-                 count_cell(work.getLeaseId()), count_cell(work.getSessionId()),
+      table.add({time_cell(work.getStartedMs()),
+                 time_cell(work.getEndedMs()),
+                 {names.of(work.getDeviceId().cStr()), work.getDeviceId().cStr()},
+                 work.getJobClass().getModel().cStr(),
+                 word_of(work.getJobClass().getPrivacy()),
+                 count_cell(work.getFirstFragment()),
+                 count_cell(work.getLastFragment()),
+                 count_cell(work.getSteps()),
+                 count_cell(work.getRows()),
+                 work.getCoordinator().cStr(),
+                 count_cell(work.getLeaseId()),
+                 count_cell(work.getSessionId()),
                  sentence(work.getEnded())});
     }
     show(options, table, question.csv, "work", "No work has ended yet.");
@@ -194,18 +203,20 @@ std::string reason_text(const std::string& code) { return english(Message{code, 
 
 Result<void> list_receipts(const CommandOptions& options, bool csv) {
   return ask_agent(options, [&](AgentSession& session) -> Result<void> {
-    Table table({{"number", "NUMBER"},
-                 {"at_ms", "AT"},
-                 {"coordinator", "COORDINATOR"},
-                 {"lease_id", "LEASE"},
-                 {"device", "DEVICE"},
-                 {"model", "MODEL"},
-                 {"rows", "ROWS"},
-                 {"credit", "CREDIT"},
-                 {"verdict", "VERDICT"},
-                 {"reason", "REASON"},
-                 {"genuine", "GENUINE"},
-                 {"signature", ""}});
+    const DeviceNames names(session);
+    Table table(
+        {{"number", "NUMBER"},
+         {"at_ms", "AT"},
+         {"coordinator", "COORDINATOR"},
+         {"lease_id", "LEASE"},
+         {"device", "DEVICE"},
+         {"model", "MODEL"},
+         {"rows", "ROWS"},
+         {"credit", "CREDIT"},
+         {"verdict", "VERDICT"},
+         {"reason", "REASON"},
+         {"genuine", ""},  // What is stored was checked when it came; --verify checks it again.
+         {"signature", ""}});
     uint64_t after_row = 0;
     while (true) {
       auto request = session.agent.receiptsRequest();
@@ -219,7 +230,7 @@ Result<void> list_receipts(const CommandOptions& options, bool csv) {
                    time_cell(receipt.getAtMs()),
                    stored.getCoordinator().cStr(),
                    count_cell(receipt.getLeaseId()),
-                   receipt.getDeviceId().cStr(),
+                   {names.of(receipt.getDeviceId().cStr()), receipt.getDeviceId().cStr()},
                    receipt.getJobClass().getModel().cStr(),
                    count_cell(receipt.getRows()),
                    real_cell(receipt.getCredit(), kCreditDigits),
@@ -287,8 +298,7 @@ void add_record_commands(Commands& commands) {
                                 ->check(CLI::Range(1, kDaysMax));
   stats_command.add_option("--from", stats.from, "From this date, such as 2026-07-01")
       ->excludes(days);
-  stats_command.add_option("--to", stats.to, "To the end of this date, or \"2026-07-01 14:30\"")
-      ->excludes(days);
+  stats_command.add_option("--to", stats.to, "To the end of this date, or \"2026-07-01 14:30\"");
   stats_command.add_option("--step", stats.step, "day, hour or minute")
       ->check(CLI::IsMember({"day", "hour", "minute"}));
   add_csv_flag(stats_command, stats.csv);
@@ -297,7 +307,7 @@ void add_record_commands(Commands& commands) {
   CLI::App& history_command = commands.add(
       "history", "Work that ended, newest first",
       [&history](const CommandOptions& options) { return show_history(options, history); });
-  history_command.add_option("--count", history.count, "How many")->check(CLI::Range(1, 100'000));
+  history_command.add_option("--count", history.count, "How many")->check(CLI::Range(1, 5'000));
   add_csv_flag(history_command, history.csv);
 
   ReceiptQuestion& receipts = commands.keep<ReceiptQuestion>();

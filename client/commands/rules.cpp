@@ -6,6 +6,7 @@
 #include "client/agent_wire.h"
 #include "client/commands/commands.h"
 #include "client/commands/words.h"
+#include "client/live_settings.h"
 #include "client/rules/validate_rules.h"
 #include "client/settings.h"
 
@@ -84,10 +85,11 @@ Owner file_owner(Workplace& place) {
     return all;
   };
   owner.change = [&place](const auto& changes) -> Result<void> {
-    for (const auto& [key, value] : changes) SHOAL_TRY(place.settings.set(key, value));
-    SHOAL_TRY(validate_rules(place.settings));
-    SHOAL_TRY(make_folder(place.folders.config));
-    return write_file_durably(place.settings_file(), as_bytes(place.settings.document()));
+    // As the client that runs would do it.
+    LiveSettings live(place.settings, place.settings_file(), validate_rules);
+    std::vector<SettingChange> wanted;
+    for (const auto& [key, value] : changes) wanted.push_back({key, value});
+    return live.change(wanted);
   };
   return owner;
 }
@@ -182,7 +184,6 @@ Result<SettingValue> typed_value(const std::string& key, const List& words) {
   } else {
     SHOAL_TRY(settings.set_from_text(key, words[0]));
   }
-  SHOAL_TRY(validate_rules(settings));
   return settings.value(key);
 }
 
@@ -228,7 +229,6 @@ Result<void> what_if(const CommandOptions& options, const Question& question) {
     const std::string key = text.substr(0, equals);
     Settings settings(settings_table());
     SHOAL_TRY(settings.set_from_text(key, text.substr(equals + 1)));
-    SHOAL_TRY(validate_rules(settings));
     changes.emplace_back(key, settings.value(key));
   }
   return ask_agent(options, [&](AgentSession& session) -> Result<void> {
@@ -299,7 +299,8 @@ void add_rule_commands(Commands& commands) {
       [&question](const CommandOptions& options) { return what_if(options, question); });
   what.add_option("changes", question.changes, "KEY=VALUE, such as rules.idle_seconds=60")
       ->required();
-  what.add_option("--days", question.days, "How many days back")->check(CLI::Range(1, 31));
+  what.add_option("--days", question.days, "How many days back: conditions are kept for eight")
+      ->check(CLI::Range(1, 8));
 }
 
 }  // namespace shoal::client

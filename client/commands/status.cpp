@@ -66,17 +66,21 @@ std::string status_text(rpc::Snapshot::Reader snapshot) {
   const auto overall = snapshot.getOverall();
   const std::string why = sentence(overall.getWhy());
   if (!why.empty()) out += std::string(word_of(overall.getActivity())) + ": " + why + "\n";
-  if (const std::string remedy = sentence(overall.getRemedy()); !remedy.empty())
+  if (const std::string remedy = remedy_text(overall.getRemedy()); !remedy.empty())
     out += "  " + remedy + "\n";
+  if (overall.getRule().size() > 0)
+    out += "  By the rule " + printable(overall.getRule().cStr()) + ".\n";
   if (overall.getChangesAtMs() != 0)
     out += "  This changes at " + time_text(overall.getChangesAtMs()) + ".\n";
   if (snapshot.getLeaveByMs() != 0) out += "leave by: " + time_text(snapshot.getLeaveByMs()) + "\n";
 
-  Table resources({{"resource", "RESOURCE"}, {"mode", "MODE"}, {"state", "STATE"}, {"why", "WHY"}});
+  for (const auto notice : snapshot.getNotices()) out += "note: " + sentence(notice) + "\n";
+
+  Table resources({{"resource", "RESOURCE"}, {"mode", "MODE"}, {"state", "RULES"}, {"why", "WHY"}});
   for (const auto state : snapshot.getResources()) {
     const auto verdict = state.getVerdict();
-    resources.add({word_of(state.getResource()), mode_text(state), word_of(verdict.getActivity()),
-                   sentence(verdict.getWhy())});
+    resources.add({word_of(state.getResource()), mode_text(state),
+                   permission_of(verdict.getActivity()), sentence(verdict.getWhy())});
   }
   if (!resources.empty()) out += "\n" + resources.text();
 

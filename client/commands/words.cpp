@@ -114,6 +114,9 @@ const char* word_of(rpc::Activity activity) {
   static constexpr const char* kWords[] = {"working", "waiting", "paused", "attention", "offline"};
   return word(kWords, activity);
 }
+const char* permission_of(rpc::Activity activity) {
+  return activity == rpc::Activity::WORKING ? "allowed" : word_of(activity);
+}
 const char* word_of(rpc::DeviceReport::State state) {
   static constexpr const char* kWords[] = {"ready", "starting", "failed", "draining", "paused"};
   return word(kWords, state);
@@ -139,5 +142,38 @@ std::string rounded(double value, int digits) {
   return text;
 }
 std::string sentence(rpc::Message::Reader message) { return english(read_message(message)); }
+std::string remedy_text(rpc::Message::Reader message) { return in_commands(sentence(message)); }
+
+std::string in_commands(std::string text) {
+  struct Phrase {
+    std::string_view window, command;
+  };
+  // The longer ones first.
+  static constexpr Phrase kPhrases[] = {
+      {"Switch a device on under Devices.", "Lend one with: shoal-client lend DEVICE on"},
+      {"Switch it on under Devices.", "Lend it with: shoal-client lend DEVICE on"},
+      {"Choose Resume.", "Resume with: shoal-client resume"},
+      {"Join one under Coordinators with the URL that you were given.",
+       "Join one with the URL that you were given: shoal-client attach URL"},
+      {"Look through them under Coordinators, then choose",
+       "Look through them with 'shoal-client consent list', then choose with 'shoal-client rules "
+       "set'"},
+      {"The limit is under Rules.", "The limit is a setting: see 'shoal-client rules list'."},
+      {"The prices and the limit are under Rules.",
+       "The prices and the limit are settings: see 'shoal-client rules list'."},
+      {"Choose another time to leave by, or none.",
+       "Choose another time to leave by, or none, with: shoal-client leave-by TIME|off"},
+      {" under Rules", " with 'shoal-client rules set'"},
+      {"choose 'always'", "choose 'shoal-client mode always'"},
+      {"Choose 'always'", "Choose 'shoal-client mode always'"},
+  };
+  for (const Phrase& phrase : kPhrases) {
+    for (size_t at = 0; (at = text.find(phrase.window, at)) != std::string::npos;
+         at += phrase.command.size()) {
+      text.replace(at, phrase.window.size(), phrase.command);
+    }
+  }
+  return text;
+}
 
 }  // namespace shoal::client

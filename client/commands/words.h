@@ -3,7 +3,6 @@
 
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "base/result.h"
 #include "base/units.h"
@@ -24,6 +23,8 @@ Result<Millis> parse_date(std::string_view text);
 const char* word_of(rpc::Resource resource);  // "gpu"
 const char* word_of(rpc::Mode mode);          // "rules"
 const char* word_of(rpc::Activity activity);  // "working"
+// Of what the rules say of a resource: that it may work is not that it does.
+const char* permission_of(rpc::Activity activity);  // "allowed"
 const char* word_of(rpc::DeviceReport::State state);
 const char* word_of(rpc::Privacy privacy);
 const char* word_of(rpc::Receipt::Verdict verdict);
@@ -35,5 +36,8 @@ std::string time_text(int64_t wall_ms);  // "-" for 0.
 std::string rounded(double value, int digits = 1);
 constexpr int kCreditDigits = 4;  // The first credits of a small device are small.
 std::string sentence(rpc::Message::Reader message);
+// What would change it, with commands where the window has pages.
+std::string remedy_text(rpc::Message::Reader message);
+std::string in_commands(std::string text);
 
 }  // namespace shoal::client
