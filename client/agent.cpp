@@ -6,7 +6,6 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "client/device_wire.h"
-#include "schema/limits.h"
 #include "schema/require.h"
 
 namespace shoal::client {
@@ -15,11 +14,15 @@ namespace {
 constexpr Millis kModeLengthMax{366 * int64_t{86'400'000}};
 constexpr Millis kForgetDeviceAfter{14 * int64_t{86'400'000}};
 constexpr Millis kDay{86'400'000};
+constexpr Millis kMoved{60'000};      // So far was the clock set, and not merely put right.
+constexpr size_t kWatchersMax = 256;  // Each is answered with a whole snapshot at the next change.
 constexpr kj::Duration kStopMax = 2 * kj::SECONDS;
 constexpr size_t kRefusedClassesMax = 64;  // Remembered, of one coordinator.
 
 // While a host only enrols it runs nothing.
 class NoHost final : public rpc::Host::Server {};
+
+bool are_near(Millis a, Millis b) { return std::max(a, b) - std::min(a, b) <= kMoved; }
 
 bool same_coordinator(const rpc::AttachUrl& a, const rpc::AttachUrl& b) {
   return a.host == b.host && a.port == b.port && a.pin == b.pin;
@@ -64,6 +67,7 @@ Agent::Agent(AgentParts parts, AgentOptions options)
   judged_at_ = governed_at_ = flushed_at_ = counted_at_ = parts_.clock.now_monotonic();
   judged_wall_ = started_at_;
   last_work_ = parts_.state.memory().last_work;
+  for (int i = 0; i < kResourceCount; ++i) time_mode(i);
 
   for (const auto& [id, known] : parts_.state.memory().devices) {
     if (started_at_ - known.seen_at > kForgetDeviceAfter) continue;
@@ -122,6 +126,9 @@ void Agent::changed() {
 
 kj::Promise<void> Agent::changed_after(uint64_t revision) {
   if (revision != revision_) return kj::READY_NOW;
+  if (watchers_.size() >= kWatchersMax) {
+    return KJ_EXCEPTION(OVERLOADED, "too many wait for the next change");
+  }
   auto pair = kj::newPromiseAndFulfiller<void>();
   watchers_.push_back(kj::mv(pair.fulfiller));
   return kj::mv(pair.promise);
@@ -146,11 +153,22 @@ std::string Agent::coordinator_name(const std::string& pin) const {
   if (link == nullptr) return "";
   if (!link->coordinator_name().empty()) return link->coordinator_name();
   // Not connected yet in this run, but known from the one in which it was joined.
+  const Attachment* const known = attachment_of(pin);
+  return known != nullptr && !known->name.empty() ? known->name : shown_url(link->url());
+}
+
+const Attachment* Agent::attachment_of(const std::string& pin) const {
   for (const Attachment& known : parts_.state.attachments()) {
     const Result<rpc::AttachUrl> url = rpc::parse_attach_url(known.url);
-    if (url.ok() && url.value().pin == pin && !known.name.empty()) return known.name;
+    if (url.ok() && url.value().pin == pin) return &known;
   }
-  return shown_url(link->url());
+  return nullptr;
+}
+
+uint64_t Agent::host_id_of(const CoordinatorLink& link) const {
+  if (link.host_id() != 0) return link.host_id();
+  const Attachment* const known = attachment_of(link.url().pin);
+  return known == nullptr ? 0 : known->host_id;
 }
 
 std::vector<std::string> Agent::private_words() const {
@@ -177,8 +195,13 @@ ModeChoice Agent::mode_of(Resource resource) const {
   const ClientMemory& memory = parts_.state.memory();
   const auto i = static_cast<int>(resource);
   const std::optional<ModeChoice>& passing = memory.passing[i];
-  const bool over = passing && passing->until && *passing->until <= parts_.clock.now_wall();
-  if (passing && !over) return *passing;
+  if (passing && !passing->until) return *passing;
+  const Millis left = mode_ends_[i] - parts_.clock.now_monotonic();
+  if (passing && left > Millis{0}) {
+    const Millis until = parts_.clock.now_wall() + left;
+    return {passing->mode, are_near(until, *passing->until) ? *passing->until : until,
+            passing->length};
+  }
   return memory.modes[i].value_or(ModeChoice{options_.start_mode, {}});
 }
 
@@ -186,21 +209,31 @@ void Agent::forget_ended_modes(Millis now) {
   for (int i = 0; i < kResourceCount; ++i) {
     const std::optional<ModeChoice>& passing = parts_.state.memory().passing[i];
     if (!passing || !passing->until) continue;
-    const bool over = *passing->until <= now;
-    const bool stretched = *passing->until - now > passing->length;  // The clock was set back.
-    if (!over && !stretched) continue;
-    log_info("agent", over ? "mode_over" : "mode_shortened", {{"resource", i}});
+    const Millis left = mode_ends_[i] - parts_.clock.now_monotonic();
+    const bool over = left <= Millis{0};
+    // After a restart the clock on the wall is all there is, so what is stored follows it.
+    const Millis until = now + left;
+    if (!over && are_near(until, *passing->until)) continue;
+    log_info("agent", over ? "mode_over" : "mode_moved", {{"resource", i}});
     // When it cannot be stored it is over all the same: see mode_of().
     const Result<void> stored = parts_.state.change([&](ClientMemory& memory) {
       if (over) {
         memory.passing[i].reset();
       } else {
-        memory.passing[i]->until = now + memory.passing[i]->length;
+        memory.passing[i]->until = until;
       }
     });
     if (!stored.ok()) log_warning("agent", "not_stored", {{"cause", stored.error()}});
     changed();
   }
+}
+
+void Agent::time_mode(int resource) {
+  const std::optional<ModeChoice>& passing = parts_.state.memory().passing[resource];
+  if (!passing || !passing->until) return;
+  const Millis left = std::clamp(*passing->until - parts_.clock.now_wall(), Millis{0},
+                                 std::max(passing->length, Millis{0}));
+  mode_ends_[resource] = parts_.clock.now_monotonic() + left;
 }
 
 Result<void> Agent::set_mode(Resource resource, Mode mode, Millis for_ms) {
@@ -218,6 +251,7 @@ Result<void> Agent::set_mode(Resource resource, Mode mode, Millis for_ms) {
     memory.passing[i].reset();
     (mode == Mode::kPaused || choice.until ? memory.passing : memory.modes)[i] = choice;
   }));
+  time_mode(static_cast<int>(resource));
   log_info("agent", "mode_set",
            {{"resource", static_cast<int>(resource)},
             {"mode", static_cast<int>(mode)},
@@ -288,6 +322,7 @@ void Agent::settings_act() {
   wishes.cache_folder = options_.cache_folder;
   parts_.sensors.configure(std::move(wishes));
   choose_lent();
+  for (const auto& device : devices_) device->note_settings();
   end_denied_work();
   for (auto& link : links_) link->consent_changed();
   if (settings_changed_) settings_changed_();
@@ -303,11 +338,7 @@ Result<void> Agent::set_device_lent(const std::string& device_id, bool lent) {
   }
   if (lent) words.push_back(device_id);
   // Words for devices that never came stay.
-  for (const std::string& word : parts_.settings.now().list("compute.devices")) {
-    const bool is_known = std::ranges::any_of(
-        devices_, [&word](const auto& known) { return fits(word, known->facts()); });
-    if (!is_known && word != kNoDeviceWord) words.push_back(word);
-  }
+  for (const std::string& word : words_without_device()) words.push_back(word);
   if (words.empty()) words.emplace_back(kNoDeviceWord);
   return change_settings({{"compute.devices", words}});
 }
@@ -361,6 +392,7 @@ WorkerOptions Agent::worker_options(const DeviceFacts& facts) {
     worker.argv.insert(worker.argv.end(), {"--memory-max", std::to_string(most)});
   }
   worker.hang_max = settings.integer("worker.hang_ms_max") * kj::MILLISECONDS;
+  worker.ping_each = std::min(worker.ping_each, worker.hang_max / 2);
   return worker;
 }
 
@@ -380,14 +412,14 @@ void Agent::device_changed(LentDevice&) {
   changed();
 }
 
-void Agent::device_given_back(LentDevice& device, const GivenBack& how) {
+void Agent::device_given_back(LentDevice& device, Millis stop) {
   const auto freeing = freeing_.find(device.facts().id);
   if (freeing == freeing_.end()) {
     // Nobody can see its memory, or there was none of ours: that went with the process.
-    parts_.records.note_yield({parts_.clock.now_wall(), device.facts().id, how.stop, how.stop});
+    parts_.records.note_yield({parts_.clock.now_wall(), device.facts().id, stop, stop});
     return;
   }
-  freeing->second.stop = how.stop;
+  freeing->second.stop = stop;
   // The next regular answer may be seconds away.
   asks_gpu_ = kj::evalNow([this] {
                 return parts_.sensors.test("gpu").ignoreResult();
@@ -440,16 +472,18 @@ void Agent::devices_found(std::vector<DeviceFacts> found) {
 }
 
 bool Agent::device_missing() const {
-  if (devices_.empty()) return true;
-  if (std::ranges::any_of(devices_, [](const auto& d) { return d->lent && !d->present; })) {
-    return true;
-  }
+  if (devices_.empty() || !words_without_device().empty()) return true;
+  return std::ranges::any_of(devices_, [](const auto& d) { return d->lent && !d->present; });
+}
+
+std::vector<std::string> Agent::words_without_device() const {
+  std::vector<std::string> words;
   for (const std::string& word : parts_.settings.now().list("compute.devices")) {
     const bool is_known = std::ranges::any_of(
         devices_, [&word](const auto& known) { return fits(word, known->facts()); });
-    if (!is_known && word != kNoDeviceWord) return true;
+    if (!is_known && word != kNoDeviceWord) words.push_back(word);
   }
-  return false;
+  return words;
 }
 
 void Agent::choose_lent() {
@@ -461,6 +495,22 @@ void Agent::choose_lent() {
     device->lent = std::ranges::any_of(
         chosen, [&device](const DeviceFacts& facts) { return facts.id == device->facts().id; });
   }
+  // A mistyped word must not look like a device that is late. Nothing is said before a first list.
+  std::vector<std::string> unknown;
+  if (!here.empty()) unknown = words_without_device();
+  for (const std::string& word : unknown) {
+    if (std::ranges::find(unknown_words_, word) != unknown_words_.end()) continue;
+    log_warning("devices", "no_such_device", {{"word", word}, {"there_are", selectors()}});
+  }
+  unknown_words_ = std::move(unknown);
+}
+
+std::string Agent::selectors() const {
+  std::string names;
+  for (const auto& device : devices_) {
+    if (device->present) names += (names.empty() ? "" : ", ") + device->facts().selector;
+  }
+  return names;
 }
 
 rpc::Task<Measurement> Agent::measure(std::string device_id) {
@@ -475,6 +525,7 @@ rpc::Task<Measurement> Agent::measure(std::string device_id) {
     rpc::throw_error({ErrorCode::kUnavailable, english(*why)});
   }
   kj::Promise<Measurement> measuring = device->measure();
+  judge_soon();  // Coordinators give it no work meanwhile.
   const Measurement measured = co_await kj::mv(measuring);
   changed();
   for (auto& link : links_) link->devices_changed();
@@ -625,7 +676,10 @@ Result<void> Agent::may_fetch() {
   return Error{ErrorCode::kUnavailable, "the owner of this host lends nothing now"};
 }
 
-void Agent::work_changed() { changed(); }
+void Agent::work_changed() {
+  if (looks_slowly_) judge_soon();
+  changed();
+}
 
 void Agent::step_began(const std::string& device_id) {
   LentDevice* const device = find(device_id);

@@ -56,8 +56,10 @@ struct AgentOptions {
   std::string state_folder;                   // To be shown.
   std::filesystem::path cache_folder;
   std::vector<std::string> private_words;  // The owner's name, his home: see bundle.h.
-  // So many seconds between two looks at the rules; 0: only when asked, for tests.
-  int tick_seconds = 1;
+  // Looks at the rules by itself; false: only when asked, for tests.
+  bool looks = true;
+  // So long without a look means that this process, or the whole computer, was stopped.
+  Millis gap{10'000};
 };
 
 class Agent final : private LentDevice::Needs,
@@ -101,8 +103,8 @@ class Agent final : private LentDevice::Needs,
   std::map<std::string, HostStanding> standings() const;  // By pin.
   std::string coordinator_name(const std::string& pin) const override;
 
-  // Looks at rules, sensors and devices now. By itself it does so each second, and soon after
-  // anything changes.
+  // Looks at rules, sensors and devices now. By itself it does so each second while something is
+  // at work, else each five and at moments that the rules name; and soon after anything changes.
   void judge();
 
   // Called after every change of a setting.
@@ -123,7 +125,7 @@ class Agent final : private LentDevice::Needs,
   const Measurement* measurement_of(const DeviceFacts& facts) override;
   void measured(const DeviceFacts& facts, const Measurement& measurement) override;
   void device_changed(LentDevice& device) override;
-  void device_given_back(LentDevice& device, const GivenBack& how) override;
+  void device_given_back(LentDevice& device, Millis stop) override;
 
   // DeviceFinder::Needs
   kj::Promise<std::vector<DeviceFacts>> list_devices() override;
@@ -158,7 +160,9 @@ class Agent final : private LentDevice::Needs,
   // What runs by itself.
   rpc::Task<void> keep_judging();
   void judge_soon() { judge_wanted_.give(); }
-  void notice_gap();  // This process, or the whole computer, was stopped for a while.
+  bool at_work() const;
+  Millis next_look();  // How long until the clock alone may change something.
+  void notice_gap();   // This process, or the whole computer, was stopped for a while.
   void govern_and_count();
   rpc::Task<void> go_to_sleep();
 
@@ -174,8 +178,11 @@ class Agent final : private LentDevice::Needs,
   void tell_coordinators_if_other();
 
   void forget_ended_modes(Millis now);
+  void time_mode(int resource);  // From what is stored to the clock that nobody can set.
   void settings_act();
   void choose_lent();
+  std::vector<std::string> words_without_device() const;
+  std::string selectors() const;  // Of the devices that are here.
   void end_denied_work();
   void note_refused(const std::string& pin, const JobClass& job_class);
   bool is_allowed(const std::string& pin, const JobClass& job_class) const;
@@ -183,8 +190,10 @@ class Agent final : private LentDevice::Needs,
   std::optional<Millis> available_for(const LentDevice& device) const;
   Bytes memory_used(const LentDevice& device) const;
 
-  LentDevice* find(const std::string& device_id) const;      // Null when there is none.
-  CoordinatorLink* find_link(const std::string& pin) const;  // Likewise.
+  LentDevice* find(const std::string& device_id) const;           // Null when there is none.
+  CoordinatorLink* find_link(const std::string& pin) const;       // Likewise.
+  const Attachment* attachment_of(const std::string& pin) const;  // Likewise.
+  uint64_t host_id_of(const CoordinatorLink& link) const;
   void write_device(LentDevice& device, rpc::DeviceReport::Builder report);
   void write_connection(CoordinatorLink& link, rpc::Snapshot::Connection::Builder to);
   void start_link(const rpc::AttachUrl& url);
@@ -219,6 +228,9 @@ class Agent final : private LentDevice::Needs,
   std::map<std::string, std::vector<JobClass>> refused_classes_;
   int64_t bytes_down_ = 0, bytes_up_ = 0;  // Of steps, not told to the records yet.
 
+  // When modes for a time end, by the monotonic clock: one that somebody sets must neither end nor
+  // stretch them while this process lives.
+  Millis mode_ends_[kResourceCount];
   Millis judged_at_{0}, judged_wall_{0};  // The last tick's times, to find gaps.
   Millis governed_at_{0}, flushed_at_{0}, counted_at_{0};
   bool sleeping_ = false;
@@ -233,9 +245,11 @@ class Agent final : private LentDevice::Needs,
   std::map<std::string, Freeing> freeing_;
   kj::Promise<void> asks_gpu_ = nullptr;
 
+  std::vector<std::string> unknown_words_;  // Of the settings: they name no device that was seen.
   std::vector<std::unique_ptr<LentDevice>> devices_;  // All that were ever seen, lent or not.
   std::unique_ptr<DeviceFinder> finder_;
   Signal judge_wanted_;
+  bool looks_slowly_ = false;  // Nothing was at work when the next look was planned.
   kj::Promise<void> judging_ = nullptr;
   // Last: what coordinators hold ends before what it uses.
   std::vector<kj::Own<CoordinatorLink>> links_;

@@ -1,4 +1,4 @@
-// The part of the agent that looks at the rules: once a second, and whenever something happened. It
+// The part of the agent that looks at the rules: now and then, and whenever something happened. It
 // asks for verdicts, starts and ends workers by them, tells coordinators and the records.
 
 #include <algorithm>
@@ -9,9 +9,8 @@
 namespace shoal::client {
 namespace {
 
-// A longer gap between two looks means that this process or the computer was stopped.
-constexpr Millis kGap{10'000};
-constexpr Millis kGovernEach{2'000}, kFlushEach{60'000};
+constexpr Millis kLookAtWork{1'000}, kLookAtRest{5'000}, kLookLeast{50};
+constexpr Millis kGovernEach{2'000}, kFlushEach{60'000}, kTryAgainEach{5'000};
 // Whether less memory than this is free again cannot be told from what others do meanwhile.
 constexpr Bytes kSeenFree{int64_t{32} << 20};
 constexpr Millis kGpuAnswers{4'000};                 // A sensor's answer may be so late.
@@ -39,13 +38,38 @@ rpc::Task<void> Agent::keep_judging() {
   // Not inside the constructor: the links are not all there yet.
   co_await kj::evalLater([] {});
   while (true) {
-    judge();
+    // Before the look: what it makes happen is looked at as well.
     kj::Promise<void> next = judge_wanted_.wait();
-    if (options_.tick_seconds > 0) {
-      next = next.exclusiveJoin(parts_.loop.timer.afterDelay(options_.tick_seconds * kj::SECONDS));
+    judge();
+    if (options_.looks) {
+      next = next.exclusiveJoin(parts_.loop.timer.afterDelay(next_look().count * kj::MILLISECONDS));
     }
     co_await kj::mv(next);
   }
+}
+
+bool Agent::at_work() const {
+  return !work_.all().empty() || !freeing_.empty() || !fetcher_.transfers().empty() ||
+         std::ranges::any_of(devices_, [](const auto& device) {
+           return device->measuring() || device->measures_now() || device->yielding();
+         });
+}
+
+Millis Agent::next_look() {
+  const Millis now = parts_.clock.now_wall();
+  looks_slowly_ = !at_work();
+  Millis wait =
+      until_whole(parts_.clock.now_monotonic(), looks_slowly_ ? kLookAtRest : kLookAtWork);
+  const auto consider = [&](const std::optional<Millis>& at) {
+    if (at && *at > now) wait = std::min(wait, std::max(*at - now, kLookLeast));
+  };
+  for (int i = 0; i < kResourceCount; ++i) {
+    consider(mode_of(static_cast<Resource>(i)).until);
+    consider(verdicts_.of(static_cast<Resource>(i)).verdict.changes_at);
+  }
+  for (const auto& device : devices_) consider(verdicts_.of_device(device->facts().id).changes_at);
+  consider(parts_.state.memory().leave_by);
+  return wait;
 }
 
 void Agent::notice_gap() {
@@ -55,8 +79,12 @@ void Agent::notice_gap() {
   judged_at_ = monotonic;
   judged_wall_ = wall;
   const bool woke = sleeping_ && !parts_.sensors.readings().sleeping;
-  if (stopped < kGap && slept < kGap && !woke) return;
+  if (stopped < options_.gap && slept < options_.gap && !woke) return;
   log_info("agent", "woke", {{"stopped_ms", stopped}, {"slept_ms", slept}});
+  // A sleep that the system announced counts in a pause; a clock that was set does not.
+  if (woke && slept > Millis{0}) {
+    for (Millis& ends : mode_ends_) ends -= slept;
+  }
   governed_at_ = counted_at_ = monotonic;  // Nothing was used meanwhile.
   for (const auto& device : devices_) {
     device->energy_meter.restart();
@@ -154,8 +182,10 @@ void Agent::act_on(LentDevice& device) {
     work_.end([&id](const StageWork& work) { return work.device == id; }, shown_verdict(device).why,
               told_when_paused());
   }
-  device.want(device.may_work, parts_.settings.now().integer("yield.stop_ms") * kj::MILLISECONDS,
-              counts);
+  // One that computes is not disturbed for it.
+  const bool renews = device.outdated() && !has_stage && !device.measuring();
+  device.want(device.may_work && !renews,
+              parts_.settings.now().integer("yield.stop_ms") * kj::MILLISECONDS, counts);
 }
 
 // Other programs take and free memory too, so half of ours is enough to be seen.
@@ -291,7 +321,7 @@ void Agent::tell_coordinators_if_other() {
     const int64_t ends =
         available ? (parts_.clock.now_wall() + *available).count / 60'000 : int64_t{0};
     text += device->facts().id + " " + std::to_string(device->may_work) + " " +
-            std::to_string(device->present) + " " +
+            std::to_string(device->present) + " " + std::to_string(device->measuring()) + " " +
             std::to_string(
                 device->worker() == nullptr ? -1 : static_cast<int>(device->worker()->state())) +
             (device->worker() == nullptr ? "" : device->worker()->reason()) + " " +
@@ -332,7 +362,7 @@ void Agent::govern_and_count() {
   const Settings& settings = parts_.settings.now();
   const bool governs = now - governed_at_ >= kGovernEach;
   const Millis elapsed = now - counted_at_;
-  const bool counts = elapsed >= Millis{1'000} || options_.tick_seconds == 0;
+  const bool counts = elapsed >= Millis{1'000} || !options_.looks;
   const LocalTime local = local_time(parts_.clock.now_wall());
   const double price = rule_texts_.tariff.price_at(local.weekday, local.minute_of_day);
   double own_gpu_load = 0;
@@ -362,6 +392,7 @@ void Agent::govern_and_count() {
                                    settings.real(is_cpu ? "energy.cpu_watts" : "energy.gpu_watts"));
       if (device->worker() == nullptr) {
         device->watts.reset();
+        device->whole_watts.reset();
         device->watts_measured = false;
       }
     }
@@ -371,13 +402,15 @@ void Agent::govern_and_count() {
         device->watts = slice.joules * 1000.0 / static_cast<double>(elapsed.count);
       }
       device->watts_measured = slice.measured();
+      device->whole_watts = slice.whole_watts;
       Usage& usage = device->usage;
       usage.worked_ms = busy.count;
       usage.allowed_ms = device->may_work ? elapsed.count : 0;
       usage.joules = slice.joules;
       usage.cost = cost_of(slice.kilowatt_hours(), price);
       usage.temperature_c = device->temperature_c;
-      usage.watts = device->watts;
+      // A guess of the owner's is no measurement to make means of.
+      if (slice.measured()) usage.watts = device->watts;
       usage.lasted_ms = elapsed.count;
       if (usage.steps > 0) figures_changed();
       parts_.records.add(device->facts().id, std::exchange(usage, Usage{}));
@@ -398,7 +431,12 @@ void Agent::govern_and_count() {
     counted_at_ = now;
   }
   if (governs) governed_at_ = now;
-  if (now - flushed_at_ >= kFlushEach) {
+  if (parts_.records.disk_is_full() && now - flushed_at_ >= kTryAgainEach) {
+    // What waits for room also says whether there is some again.
+    flushed_at_ = now;
+    parts_.records.flush();
+    remember_last_work();
+  } else if (now - flushed_at_ >= kFlushEach) {
     flushed_at_ = now;
     parts_.records.note_conditions(readings, own_gpu_load);
     parts_.records.flush();

@@ -16,7 +16,7 @@ namespace {
 
 constexpr uint32_t kRowsMax = 5'000;  // Of any answer.
 constexpr Millis kDay{86'400'000};
-constexpr uint32_t kWhatIfDaysMax = 8;
+constexpr Millis kWhatIfPiece{3 * 3'600'000};  // What is replayed at a stroke.
 // What a guest may not change: which programs run here, where files go, who may come in.
 constexpr std::string_view kOwnersSettings[] = {"worker.program", "sensors.program",
                                                 "remote.listen", "cache.folder"};
@@ -45,14 +45,27 @@ uint32_t size_of(const Values& values) {
 rpc::Task<std::vector<ReceiptReport>> check_receipts(Agent& agent) {
   std::map<std::string, StatedCredit> stated;
   for (const auto& [pin, standing] : agent.standings()) {
-    stated[pin] = {standing.newest_receipt, standing.confirmed, standing.pending,
-                   standing.rejected};
+    stated[pin] = {standing.newest_receipt, standing.confirmed};
   }
   ReceiptCheck check(agent.parts().records, std::move(stated));
   while (!rpc::require(check.step())) {
     co_await agent.parts().loop.timer.afterDelay(0 * kj::NANOSECONDS);
   }
   co_return check.reports();
+}
+
+// In pieces, with other work in between.
+rpc::Task<WhatIfTimes> replay(Agent& agent, Settings changed, Millis length) {
+  const AgentParts& parts = agent.parts();
+  WhatIf question(parts.settings.now(), std::move(changed));
+  const Millis now = parts.clock.now_wall();
+  for (Millis from = now - length; from < now; from += kWhatIfPiece) {
+    const std::vector<WatchedSpan> watched =
+        rpc::require(parts.records.conditions(from, std::min(from + kWhatIfPiece, now)));
+    question.add(watched);
+    co_await parts.loop.timer.afterDelay(0 * kj::NANOSECONDS);
+  }
+  co_return question.times();
 }
 
 }  // namespace
@@ -170,22 +183,26 @@ kj::Promise<void> AgentServer::trace(TraceContext context) {
 }
 
 kj::Promise<void> AgentServer::whatIf(WhatIfContext context) {
+  context.allowCancellation();
   const auto params = context.getParams();
-  const AgentParts& parts = agent_.parts();
-  const Settings changed = rpc::require(parts.settings.with(read_changes(params.getChanges())));
-  const uint32_t days = std::clamp<uint32_t>(params.getDays(), 1, kWhatIfDaysMax);
-  const Millis now = parts.clock.now_wall();
-  const std::vector<WatchedSpan> watched =
-      rpc::require(parts.records.conditions(now - Millis{kDay.count * days}, now));
-  const WhatIfTimes times = what_if(watched, parts.settings.now(), changed);
-  auto list = context.getResults().initResources(kResourceCount);
-  for (uint32_t i = 0; i < list.size(); ++i) {
-    list[i].setResource(wire_resource(static_cast<Resource>(i)));
-    list[i].setKnownMs(static_cast<uint64_t>(times.resources[i].known.count));
-    list[i].setAllowedMs(static_cast<uint64_t>(times.resources[i].allowed.count));
-    list[i].setWouldBeMs(static_cast<uint64_t>(times.resources[i].would_be.count));
+  const uint32_t days = params.getDays();
+  if (days < 1 || days > kConditionDays) {
+    rpc::throw_error({ErrorCode::kInvalid,
+                      "what the rules look at is kept for " + std::to_string(kConditionDays) +
+                          " days: ask for 1 to " + std::to_string(kConditionDays) + " days"});
   }
-  return kj::READY_NOW;
+  Settings changed = rpc::require(agent_.parts().settings.with(read_changes(params.getChanges())));
+  return replay(agent_, std::move(changed), Millis{kDay.count * days})
+      .promise()
+      .then([context](WhatIfTimes times) mutable {
+        auto list = context.getResults().initResources(kResourceCount);
+        for (uint32_t i = 0; i < list.size(); ++i) {
+          list[i].setResource(wire_resource(static_cast<Resource>(i)));
+          list[i].setKnownMs(static_cast<uint64_t>(times.resources[i].known.count));
+          list[i].setAllowedMs(static_cast<uint64_t>(times.resources[i].allowed.count));
+          list[i].setWouldBeMs(static_cast<uint64_t>(times.resources[i].would_be.count));
+        }
+      });
 }
 
 kj::Promise<void> AgentServer::statistics(StatisticsContext context) {

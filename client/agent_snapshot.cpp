@@ -2,7 +2,6 @@
 // snapshot.
 
 #include <algorithm>
-#include <limits>
 
 #include "base/text.h"
 #include "client/agent.h"
@@ -32,10 +31,6 @@ const char* state_name(StageWork::State state) {
     case StageWork::State::kWorking: return "working";
   }
   SHOAL_UNREACHABLE();
-}
-
-float known(const std::optional<double>& value) {
-  return value ? static_cast<float>(*value) : std::numeric_limits<float>::quiet_NaN();
 }
 
 }  // namespace
@@ -100,7 +95,7 @@ void Agent::write_connection(CoordinatorLink& link, rpc::Snapshot::Connection::B
   to.setState(state_name(link.state()));
   to.setReason(std::string(cut_utf8(link.reason(), limits::kReasonBytesMax)));
   to.setRetryInMs(static_cast<uint32_t>(link.retry_in().count));
-  to.setHostId(link.host_id());
+  to.setHostId(host_id_of(link));
   to.setTrusted(link.trusted());
   write_standing(link.standing(), to.initStanding());
   write_card(link.card(), to.initCard());
@@ -215,6 +210,9 @@ void Agent::write_snapshot(rpc::Snapshot::Builder snapshot) {
   }
 
   std::vector<Message> notices = parts_.records.notices();
+  for (const std::string& word : unknown_words_) {
+    notices.push_back({"device.word_unknown", {word, selectors()}});
+  }
   if (!remote_problem_.empty()) notices.push_back({"remote.not_open", {remote_problem_}});
   auto told = snapshot.initNotices(static_cast<uint32_t>(notices.size()));
   for (uint32_t i = 0; i < told.size(); ++i) write_message(notices[i], told[i]);

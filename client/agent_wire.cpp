@@ -21,11 +21,11 @@ void write_texts(const std::vector<std::string>& texts, capnp::List<capnp::Text>
   for (uint32_t i = 0; i < to.size(); ++i) to.set(i, texts[i]);
 }
 
+}  // namespace
+
 float known(const std::optional<double>& value) {
   return value ? static_cast<float>(*value) : std::numeric_limits<float>::quiet_NaN();
 }
-
-}  // namespace
 
 rpc::Resource wire_resource(Resource resource) { return static_cast<rpc::Resource>(resource); }
 rpc::Mode wire_mode(Mode mode) { return static_cast<rpc::Mode>(mode); }

@@ -19,6 +19,8 @@ rpc::Mode wire_mode(Mode mode);
 Resource read_resource(rpc::Resource resource);
 Mode read_mode(rpc::Mode mode);
 
+float known(const std::optional<double>& value);  // Not a number when it is not known.
+
 void write_verdict(const Verdict& verdict, Millis since, rpc::Verdict::Builder to);
 void write_totals(const Sums& sums, rpc::Totals::Builder to);
 void write_sensor(const SensorStatus& sensor, Millis now, rpc::Sensor::Builder to);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "base/log.h"
 #include "client/device_json.h"
 
 namespace shoal::client {
@@ -13,11 +12,6 @@ using Json = nlohmann::ordered_json;
 
 std::string measurement_key(const DeviceFacts& device) {
   return device.id + "\n" + device.driver + "\n" + device.name + "\n" SHOAL_VERSION;
-}
-
-DeviceFacts facts_of(const Json& json) {
-  return {json.at("id"),     json.at("selector"),     json.at("plane"),   json.at("name"),
-          json.at("driver"), json.at("memory_bytes"), json.at("software")};
 }
 
 constexpr const char* kResourceNames[] = {"gpu", "cpu", "network"};

@@ -275,7 +275,8 @@ rpc::Task<void> CoordinatorLink::show_life() {
         }
       }
     }
-    co_await timer_.afterDelay(interval_ms * kj::MILLISECONDS);
+    const Millis wait = until_whole(clock_.now_monotonic(), Millis{interval_ms});
+    co_await timer_.afterDelay(wait.count * kj::MILLISECONDS);
   }
 }
 

@@ -9,7 +9,6 @@
 #include <kj/async-io.h>
 #include <kj/refcount.h>
 
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -18,6 +17,7 @@
 #include "base/secrets.h"
 #include "client/back_off.h"
 #include "client/coordinator_facts.h"
+#include "client/loop.h"
 #include "schema/coordinator.capnp.h"
 #include "schema/task.h"
 #include "schema/transport.h"
@@ -57,24 +57,6 @@ rpc::Task<LoggedIn> log_in(kj::Network& network, kj::Timer& timer, rpc::AttachUr
 // Where a host's capability finds the session of its connection, which exists only after the login.
 struct SessionSlot : kj::Refcounted {
   kj::Maybe<rpc::HostSession::Client> session;
-};
-
-// Wakes one who waits.
-class Signal {
- public:
-  void give() {
-    if (fulfiller_.get() != nullptr) fulfiller_->fulfill();
-  }
-  // An earlier wait ends without its signal.
-  kj::Promise<void> wait() {
-    auto pair = kj::newPromiseAndFulfiller<void>();
-    fulfiller_ = kj::mv(pair.fulfiller);
-    return kj::mv(pair.promise);
-  }
-  void drop() { fulfiller_ = nullptr; }
-
- private:
-  kj::Own<kj::PromiseFulfiller<void>> fulfiller_;
 };
 
 class CoordinatorLink {

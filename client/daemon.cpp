@@ -98,7 +98,6 @@ Result<void> serve(Loop loop, const CommandOptions& options, const Workplace& pl
   SHOAL_TRY_ASSIGN(identity, load_or_make_identity(place.identity(), !state.attachments().empty()));
 
   LiveSettings settings(place.settings, place.settings_file(), validate_rules);
-  SHOAL_TRY(validate_rules(place.settings));
   if (!options.devices.empty()) {
     SHOAL_TRY(settings.override_with({"compute.devices", options.devices}));
   }
@@ -117,6 +116,7 @@ Result<void> serve(Loop loop, const CommandOptions& options, const Workplace& pl
   AgentOptions agent_options;
   agent_options.worker_program = std::move(program);
   agent_options.start_mode = start_mode(options);
+  agent_options.gap = Millis{options.gap_ms};
   agent_options.state_folder = place.folders.state.string();
   agent_options.cache_folder = place.cache();
   agent_options.private_words = private_words();

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "client/loop.h"
 #include "schema/transport.h"
 
 namespace shoal::client {
@@ -67,7 +68,8 @@ rpc::Task<void> DeviceFinder::look_on() {
     auto pair = kj::newPromiseAndFulfiller<void>();
     look_ = kj::mv(pair.fulfiller);
     kj::Promise<void> next =
-        timer_.afterDelay(wait.count * kj::MILLISECONDS).exclusiveJoin(kj::mv(pair.promise));
+        timer_.afterDelay(until_whole(clock_.now_monotonic(), wait).count * kj::MILLISECONDS)
+            .exclusiveJoin(kj::mv(pair.promise));
     co_await kj::mv(next);
     look_ = nullptr;
   }

@@ -14,6 +14,11 @@ Json device_json(const DeviceFacts& facts) {
           {"software", facts.software}};
 }
 
+DeviceFacts facts_of(const Json& json) {
+  return {json.at("id"),     json.at("selector"),     json.at("plane"),   json.at("name"),
+          json.at("driver"), json.at("memory_bytes"), json.at("software")};
+}
+
 Json measurement_json(const Measurement& m) {
   return {{"exact", m.self_test.exact},
           {"samples", m.self_test.samples},

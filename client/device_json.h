@@ -10,8 +10,11 @@ namespace shoal::client {
 
 nlohmann::ordered_json device_json(const DeviceFacts& facts);
 
-nlohmann::ordered_json measurement_json(const Measurement& measurement);
 // Throws nlohmann::json::exception when a part is missing or of another kind.
+DeviceFacts facts_of(const nlohmann::ordered_json& json);
+
+nlohmann::ordered_json measurement_json(const Measurement& measurement);
+// Throws likewise.
 Measurement measurement_of(const nlohmann::ordered_json& json);
 
 }  // namespace shoal::client

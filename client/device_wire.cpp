@@ -2,22 +2,18 @@
 
 #include <cmath>
 
+#include "base/text.h"
 #include "schema/limits.h"
 
 namespace shoal::client {
 namespace {
 
-// The start of a text, cut between characters.
-std::string start_of(std::string text, size_t bytes_max) {
-  if (text.size() <= bytes_max) return text;
-  size_t end = bytes_max;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
-  text.resize(end);
-  return text;
+std::string start_of(std::string_view text, size_t bytes_max) {
+  return std::string(cut_utf8(text, bytes_max));
 }
 
 std::string text_of(capnp::Text::Reader text, size_t bytes_max) {
-  return start_of(std::string(text.cStr(), text.size()), bytes_max);
+  return start_of({text.cStr(), text.size()}, bytes_max);
 }
 
 double rate_of(double value) { return std::isfinite(value) && value > 0 ? value : 0; }

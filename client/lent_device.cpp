@@ -182,7 +182,15 @@ void LentDevice::note_loading(bool loading) {
   }
 }
 
+void LentDevice::note_settings() {
+  if (worker_.get() == nullptr) return;
+  const WorkerOptions wanted = needs_.worker_options(facts_);
+  const WorkerOptions& had = worker_->options();
+  outdated_ = wanted.argv != had.argv || wanted.hang_max != had.hang_max;
+}
+
 void LentDevice::start() {
+  outdated_ = false;
   worker_ =
       kj::heap<WorkerProcess>(loop_, clock_, random_, static_cast<WorkerProcess::Needs&>(*this),
                               needs_.worker_options(facts_));
@@ -202,7 +210,7 @@ rpc::Task<void> LentDevice::give_back(kj::Duration stop_max, bool counts) {
   yielding_ = false;
   yielding_since_.reset();
   log_info("device", "given_back", {{"device", facts_.id}, {"ms", took}, {"killed", killed}});
-  if (counts) needs_.device_given_back(*this, {began, took, killed});
+  if (counts) needs_.device_given_back(*this, took);
   for (auto& fulfiller : std::exchange(waiting_, {})) fulfiller->fulfill();
   needs_.device_changed(*this);
 }
@@ -305,8 +313,7 @@ rpc::Task<Measurement> LentDevice::run_errand() {
 }
 
 void LentDevice::govern(const GovernorTargets& targets, Millis elapsed) {
-  const Pace pace =
-      governor_.update(targets, temperature_c, watts_measured ? watts : std::nullopt, elapsed);
+  const Pace pace = governor_.update(targets, temperature_c, whole_watts, elapsed);
   const bool other = pace.duty_percent() != pace_.duty_percent() || pace.rows_max != pace_.rows_max;
   pace_ = pace;
   own_load.set_pace(pace.duty, clock_.now_monotonic());

@@ -6,7 +6,6 @@
 // Belongs to the KJ loop's thread.
 
 #include <array>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -18,13 +17,6 @@
 #include "client/worker_process.h"
 
 namespace shoal::client {
-
-// How a device was given back.
-struct GivenBack {
-  Millis began{0};  // Monotonic.
-  Millis stop{0};   // Until its process was gone, and every kernel with it.
-  bool killed = false;
-};
 
 // Of the last minute, how much of the time steps ran. Pure.
 class DutyMeter {
@@ -75,7 +67,8 @@ class LentDevice final : private WorkerProcess::Needs {
     virtual const Measurement* measurement_of(const DeviceFacts& facts) = 0;
     virtual void measured(const DeviceFacts& facts, const Measurement& measurement) = 0;
     virtual void device_changed(LentDevice& device) = 0;  // Its worker came, went or failed.
-    virtual void device_given_back(LentDevice& device, const GivenBack& how) = 0;
+    // `stop`: until its process was gone, and every kernel with it.
+    virtual void device_given_back(LentDevice& device, Millis stop) = 0;
   };
 
   // All of these outlive the object.
@@ -100,7 +93,9 @@ class LentDevice final : private WorkerProcess::Needs {
   EnergyMeter energy_meter;
   Usage usage;               // Since it was last told to the records.
   uint64_t busy_micros = 0;  // Likewise.
-  std::optional<double> temperature_c, watts;
+  std::optional<double> temperature_c;
+  std::optional<double> watts;        // Of our work.
+  std::optional<double> whole_watts;  // Of all that the device does, where a sensor tells.
   bool watts_measured = false;
 
   // Starts its worker, or ends it within `stop_max`; one that measures stays until its errands
@@ -128,6 +123,9 @@ class LentDevice final : private WorkerProcess::Needs {
   // Those who wait for a measurement are told why there will be none.
   void fail_errands(const Error& why);
   bool owner_was_away = false;  // When the last errand began.
+  // Its worker was started with other settings than those of now.
+  bool outdated() const { return outdated_; }
+  void note_settings();
   // For its own load: whether a stage is being loaded.
   void note_loading(bool loading);
 
@@ -159,6 +157,7 @@ class LentDevice final : private WorkerProcess::Needs {
   uint64_t measurements_ = 0;
   int measures_now_ = 0;
   bool loads_ = false;
+  bool outdated_ = false;
   bool yielding_ = false;
   bool ending_ = false;
   std::optional<Millis> yielding_since_;

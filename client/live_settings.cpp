@@ -1,10 +1,56 @@
 #include "client/live_settings.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 
 #include "base/files.h"
+#include "base/text.h"
 
 namespace shoal::client {
+namespace {
+
+// Nearest to `path` and there: what does not exist yet can be made there.
+std::filesystem::path existing(std::filesystem::path path) {
+  std::error_code code;
+  while (!std::filesystem::exists(path, code) && path.has_relative_path()) {
+    path = path.parent_path();
+  }
+  return path;
+}
+
+Result<void> check_path(const SettingChange& change) {
+  const bool is_folder = change.key == "cache.folder";
+  const bool is_program = change.key == "worker.program" || change.key == "sensors.program";
+  const auto* const text = std::get_if<std::string>(&change.value);
+  if ((!is_folder && !is_program) || text == nullptr || text->empty()) return {};
+  const std::filesystem::path path = *text;
+  const auto refuse = [&change, text](const std::string& why) {
+    return Error{ErrorCode::kInvalid, change.key + ": '" + printable(*text) + "' " + why};
+  };
+  if (!path.is_absolute()) {
+    return refuse(
+        "is not a whole path: it must begin with '/', as the client may be started from "
+        "any folder");
+  }
+  std::error_code code;
+  if (is_program) {
+    if (!std::filesystem::is_regular_file(path, code)) return refuse("is no file");
+    return access(path.c_str(), X_OK) == 0 ? Result<void>()
+                                           : refuse("is no program that this user may start");
+  }
+  const std::filesystem::path there = existing(path);
+  if (!std::filesystem::is_directory(there, code)) {
+    return refuse(there == path ? "is no folder"
+                                : "cannot be made: " + there.string() + " is no folder");
+  }
+  if (access(there.c_str(), W_OK | X_OK) != 0) {
+    return refuse("cannot be used: this user may not write to " + there.string());
+  }
+  return {};
+}
+
+}  // namespace
 
 LiveSettings::LiveSettings(Settings stored, std::filesystem::path file, Check check)
     : file_(std::move(file)), check_(std::move(check)), stored_(std::move(stored)), now_(stored_) {}
@@ -27,6 +73,7 @@ Result<Settings> LiveSettings::with(const std::vector<SettingChange>& changes) c
 }
 
 Result<void> LiveSettings::change(const std::vector<SettingChange>& changes) {
+  for (const SettingChange& change : changes) SHOAL_TRY(check_path(change));
   Settings base = stored_;
   std::error_code code;
   if (std::filesystem::exists(file_, code)) {
@@ -38,7 +85,11 @@ Result<void> LiveSettings::change(const std::vector<SettingChange>& changes) {
   std::erase_if(overrides, [&changes](const SettingChange& override) {
     return std::ranges::find(changes, override.key, &SettingChange::key) != changes.end();
   });
-  SHOAL_TRY_ASSIGN(now, changed(stored, overrides));
+  Settings now = stored;
+  if (!overrides.empty()) {
+    SHOAL_TRY_ASSIGN(overridden, changed(stored, overrides));
+    now = std::move(overridden);
+  }
   SHOAL_TRY(make_folder(file_.parent_path()));
   SHOAL_TRY(write_file_durably(file_, as_bytes(stored.document()), 0600));
   stored_ = std::move(stored);
@@ -48,9 +99,8 @@ Result<void> LiveSettings::change(const std::vector<SettingChange>& changes) {
 }
 
 bool LiveSettings::needs_restart(std::string_view key) {
-  static constexpr std::string_view kKeys[] = {
-      "cache.folder",       "compute.threads",         "coordinators",  "sensors.program",
-      "worker.hang_ms_max", "worker.memory_bytes_max", "worker.program"};
+  static constexpr std::string_view kKeys[] = {"cache.folder", "coordinators", "sensors.program",
+                                               "worker.program"};
   return std::ranges::find(kKeys, key) != std::end(kKeys);
 }
 

@@ -50,7 +50,6 @@ class ModelCache {
     Download& operator=(Download&&) = delete;
     ~Download();
 
-    uint64_t size() const { return size_; }
     uint64_t have() const { return file_->size(); }  // Where to go on.
     // Hashes a piece of what an earlier run left; true when there is no more of it.
     Result<bool> catch_up();

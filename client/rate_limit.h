@@ -16,7 +16,6 @@ class RateLimit {
     rate_ = rate;
     level_ = std::min(level_, static_cast<double>(rate.count));
   }
-  BytesPerSecond rate() const { return rate_; }
 
   // Takes what is about to be sent, and says how long to wait before sending it. What is larger
   // than the bucket goes into debt, so that it passes at last and the ones after it pay.

@@ -31,20 +31,4 @@ class SensorSource {
   virtual void on_change(std::function<void()> changed) = 0;
 };
 
-// Knows nothing of anything.
-class NoSensors final : public SensorSource {
- public:
-  const Readings& readings() const override { return readings_; }
-  const std::vector<SensorStatus>& sensors() const override { return sensors_; }
-  bool idle_supported() const override { return false; }
-  kj::Promise<SensorStatus> test(std::string) override { return SensorStatus{}; }
-  void configure(SensorWishes) override {}
-  void release_sleep() override {}
-  void on_change(std::function<void()>) override {}
-
- private:
-  Readings readings_;
-  std::vector<SensorStatus> sensors_;
-};
-
 }  // namespace shoal::client

@@ -9,7 +9,6 @@
 #include <kj/timer.h>
 
 #include <map>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>

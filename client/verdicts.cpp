@@ -93,11 +93,9 @@ const Verdict& Verdicts::of_device(const std::string& id) const {
 
 bool Verdicts::judge(PolicyInput input, const std::vector<Device>& devices) {
   bool changed = false;
-  const auto remember = [&](Resource resource, const Verdict& last) {
-    input.forbidden_by[static_cast<int>(resource)] = forbidding(last);
-  };
+  const auto remember = [&](const Verdict& last) { input.forbidden_by = forbidding(last); };
   for (const Resource resource : {Resource::kCpu, Resource::kNetwork}) {
-    remember(resource, of(resource).verdict);
+    remember(of(resource).verdict);
     changed |= update(resources_[static_cast<int>(resource)], decide(input, resource), input.now);
   }
 
@@ -109,7 +107,7 @@ bool Verdicts::judge(PolicyInput input, const std::vector<Device>& devices) {
       verdict = of(Resource::kCpu).verdict;
     } else {
       const auto last = devices_.find(device.id);
-      remember(Resource::kGpu, last == devices_.end() ? Verdict{} : last->second);
+      remember(last == devices_.end() ? Verdict{} : last->second);
       input.own_gpu_load = device.own_load;
       verdict = decide(input, Resource::kGpu, device.gpu);
       if (device.counts && (best_gpu == nullptr || (verdict.allowed() && !best_gpu->allowed())))
@@ -118,7 +116,7 @@ bool Verdicts::judge(PolicyInput input, const std::vector<Device>& devices) {
     const auto last = devices_.find(device.id);
     changed |= last == devices_.end() || !says_the_same(last->second, verdict);
   }
-  remember(Resource::kGpu, of(Resource::kGpu).verdict);
+  remember(of(Resource::kGpu).verdict);
   input.own_gpu_load = 0;
   Verdict gpus = best_gpu != nullptr ? *best_gpu : decide(input, Resource::kGpu, &any_gpu());
   changed |= update(resources_[static_cast<int>(Resource::kGpu)], std::move(gpus), input.now);

@@ -2,8 +2,11 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+
 #include "base/log.h"
 #include "base/secrets.h"
+#include "client/device_json.h"
 #include "client/device_wire.h"
 #include "schema/require.h"
 
@@ -18,17 +21,6 @@ constexpr uint64_t kListBytesMax = 1 << 20;
 
 std::string seconds_text(kj::Duration duration) {
   return std::to_string(duration / kj::MILLISECONDS) + " ms";
-}
-
-kj::Own<kj::UnixEventPort::FdObserver> observe_exit(Loop loop, const ChildProcess& child) {
-  return kj::heap<kj::UnixEventPort::FdObserver>(loop.io.unixEventPort, child.pidfd(),
-                                                 kj::UnixEventPort::FdObserver::OBSERVE_READ);
-}
-
-kj::Own<kj::AsyncIoStream> stream_of(Loop loop, OwnedFd fd) {
-  return loop.io.lowLevelProvider->wrapSocketFd(
-      fd.release(),
-      kj::LowLevelAsyncIoProvider::TAKE_OWNERSHIP | kj::LowLevelAsyncIoProvider::ALREADY_CLOEXEC);
 }
 
 }  // namespace
@@ -142,11 +134,13 @@ rpc::Task<bool> WorkerProcess::answers(rpc::Worker::Client client, kj::Duration 
 
 rpc::Task<std::string> WorkerProcess::watch_pings(rpc::Worker::Client client) {
   while (true) {
-    co_await loop_.timer.afterDelay(options_.ping_each);
+    const Millis each{options_.ping_each / kj::MILLISECONDS};
+    co_await loop_.timer.afterDelay(until_whole(clock_.now_monotonic(), each).count *
+                                    kj::MILLISECONDS);
     kj::Promise<bool> answered = answers(client, options_.hang_max);
     if (co_await kj::mv(answered)) continue;
     // This process itself may have been stopped meanwhile, with the answer waiting: so ask again.
-    answered = answers(client, options_.ping_each);
+    answered = answers(client, std::min(options_.ping_each, 1 * kj::SECONDS));
     if (co_await kj::mv(answered)) continue;
     co_return "its worker gave no sign of life for " + seconds_text(options_.hang_max);
   }
@@ -216,9 +210,8 @@ rpc::Task<std::vector<DeviceFacts>> list_devices(Loop loop, std::vector<std::str
   }
   std::vector<DeviceFacts> devices;
   try {
-    for (const nlohmann::json& entry : nlohmann::json::parse(text.cStr())) {
-      devices.push_back({entry.at("id"), entry.at("selector"), entry.at("plane"), entry.at("name"),
-                         entry.at("driver"), entry.at("memory_bytes"), entry.at("software")});
+    for (const auto& entry : nlohmann::ordered_json::parse(text.cStr())) {
+      devices.push_back(facts_of(entry));
     }
   } catch (const nlohmann::json::exception&) {
     const std::optional<ChildExit> exit = child.wait(Millis{100});

@@ -4,10 +4,6 @@
 //
 // Belongs to the KJ loop's thread.
 
-#include <kj/async-io.h>
-#include <kj/async-unix.h>
-
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,21 +12,16 @@
 #include "base/host.h"
 #include "client/back_off.h"
 #include "client/device_facts.h"
+#include "client/loop.h"
 #include "schema/task.h"
 #include "schema/transport.h"
 #include "schema/worker.capnp.h"
 
 namespace shoal::client {
 
-// What a client needs of KJ.
-struct Loop {
-  kj::AsyncIoContext& io;
-  kj::Timer& timer;
-};
-
 struct WorkerOptions {
   std::vector<std::string> argv;  // The program and what it is told; "--rpc-fd 3" is added.
-  kj::Duration ping_each = 1 * kj::SECONDS;
+  kj::Duration ping_each = 5 * kj::SECONDS;
   kj::Duration hang_max = 10 * kj::SECONDS;
   kj::Duration start_max =
       60 * kj::SECONDS;  // Until it has described itself: drivers are slow to open.
@@ -59,6 +50,7 @@ class WorkerProcess {
   KJ_DISALLOW_COPY(WorkerProcess);
 
   State state() const { return state_; }
+  const WorkerOptions& options() const { return options_; }
   const std::string& reason() const { return reason_; }  // Why it is not ready, for a person.
   int64_t pid() const { return child_ ? child_->pid() : 0; }
   uint32_t restarts() const { return restarts_; }

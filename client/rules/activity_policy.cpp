@@ -367,9 +367,7 @@ class Judge {
   }
   double price_max() const { return settings_.real("energy.price_max"); }
 
-  bool paused_by(std::string_view key) const {
-    return input_.forbidden_by[static_cast<int>(resource_)] == key;
-  }
+  bool paused_by(std::string_view key) const { return input_.forbidden_by == key; }
 
   bool is_owners_own(std::string_view key) const {
     const auto spec = std::ranges::find(settings_.table(), key, &SettingSpec::key);

@@ -64,9 +64,9 @@ struct PolicyInput {
   std::optional<Millis> leave_by;  // Wall time.
   Millis now{0};                   // Wall time.
   LocalTime local;                 // The same moment in local time.
-  // The rule of the last verdict on each resource (or on the device asked about); empty when it
+  // The rule of the last verdict on the resource or device that is asked about; empty when it
   // allowed. For hysteresis: a limit that paused lets go a step below it.
-  std::string forbidden_by[kResourceCount];
+  std::string forbidden_by;
   // The part of the GPU's load that was our own steps, 0 to 1. What is left is of others.
   double own_gpu_load = 0;
   const RuleTexts* texts = nullptr;  // Of `settings`; null: read from them.

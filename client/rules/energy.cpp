@@ -22,8 +22,7 @@ bool is_power(const std::optional<double>& watts) {
 
 std::optional<double> EnergyMeter::growth(double joules) const {
   if (!last_joules_) return std::nullopt;
-  double grown = joules - *last_joules_;
-  if (grown < 0) grown += wraps_at_;
+  const double grown = joules - *last_joules_;
   const double most = kWattsMax * static_cast<double>(since_counter_.count) / 1000;
   if (grown < 0 || grown > most) return std::nullopt;
   return grown;
@@ -54,28 +53,30 @@ EnergySlice EnergyMeter::add(const EnergyReading& reading, Millis elapsed, Milli
     if (grown) {
       const double span_seconds = static_cast<double>(span.count) / 1000;
       const double worked_seconds = static_cast<double>(worked.count) / 1000;
+      const std::optional<double> whole =
+          span.count > 0 ? std::optional<double>(*grown / span_seconds) : std::nullopt;
       if (worked.count == 0) {
         if (span.count > 0) learn(rest_watts_, *grown / span_seconds);
-        return {0, EnergySource::kCounter};
+        return {0, whole, EnergySource::kCounter};
       }
       const double ours =
           std::max(*grown - rest_watts_.value_or(0) * (span_seconds - worked_seconds), 0.0);
       if (worked_seconds > span_seconds / 2) learn(busy_watts_, ours / worked_seconds);
-      return {std::max(ours - counted, 0.0), EnergySource::kCounter};
+      return {std::max(ours - counted, 0.0), whole, EnergySource::kCounter};
     }
   } else if (is_power(reading.watts)) {
-    if (busy.count == 0) return {0, EnergySource::kWatts};
+    if (busy.count == 0) return {0, reading.watts, EnergySource::kWatts};
     const double ours =
         std::max(*reading.watts * seconds - rest_watts_.value_or(0) * rest_seconds, 0.0);
     if (busy_seconds > seconds / 2) learn(busy_watts_, ours / busy_seconds);
     if (last_joules_) estimated_joules_ += ours;
-    return {ours, EnergySource::kWatts};
+    return {ours, reading.watts, EnergySource::kWatts};
   }
 
   const double guess = std::clamp(watts_assumed, 0.0, kWattsMax);
   const double ours = busy_watts_.value_or(guess) * busy_seconds;
   if (last_joules_ && since_counter_.count > 0) estimated_joules_ += ours;
-  return {ours, EnergySource::kEstimate};
+  return {ours, std::nullopt, EnergySource::kEstimate};
 }
 
 }  // namespace shoal::client

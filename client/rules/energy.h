@@ -12,6 +12,7 @@ enum class EnergySource { kCounter, kWatts, kEstimate };
 
 struct EnergySlice {
   double joules = 0;  // Of our work alone: what the device draws at rest is taken off where known.
+  std::optional<double> whole_watts;  // What the device drew in all, where a sensor tells.
   EnergySource source = EnergySource::kEstimate;
 
   double kilowatt_hours() const { return joules / 3.6e6; }
@@ -28,9 +29,6 @@ struct EnergyReading {
 // One meter for one device.
 class EnergyMeter {
  public:
-  // `wraps_at`: where the counter begins at 0 again; 0: nowhere.
-  explicit EnergyMeter(double wraps_at = 0) : wraps_at_(wraps_at) {}
-
   // The energy of our work in the last `elapsed`, of which steps ran for `busy`. Where neither
   // counter nor power is known: busy time by the calibrated watts, or by `watts_assumed`, the
   // owner's guess. Slices that were estimated while the counter was away are not counted again
@@ -47,7 +45,6 @@ class EnergyMeter {
   // The counter's growth since it last answered; none: it cannot be trusted.
   std::optional<double> growth(double joules) const;
 
-  double wraps_at_ = 0;
   std::optional<double> last_joules_;
   Millis since_counter_{0}, busy_since_counter_{0};  // Since it last answered.
   double estimated_joules_ = 0;                      // Counted since then.

@@ -2,7 +2,6 @@
 // What the sensors know of this computer and its owner, as values. Absent means not known, and what
 // is not known counts as a reason not to work.
 
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 namespace shoal::client {
 namespace {
@@ -65,7 +66,7 @@ class Replay {
 
   Judged judge(PolicyInput& input, Resource resource, const GpuReading* gpu, size_t slot) {
     if (forbidden_by_.size() <= slot) forbidden_by_.resize(slot + 1);
-    input.forbidden_by[static_cast<int>(resource)] = forbidden_by_[slot];
+    input.forbidden_by = forbidden_by_[slot];
     const Verdict verdict = decide(input, resource, gpu);
     forbidden_by_[slot] = verdict.allowed() ? "" : verdict.rule;
     return {verdict.allowed(), verdict.changes_at};
@@ -78,14 +79,17 @@ class Replay {
 
 }  // namespace
 
-WhatIfTimes what_if(std::span<const WatchedSpan> spans, const Settings& settings,
-                    const Settings& changed) {
-  WhatIfTimes times;
-  Replay as_is(settings);
-  Replay as_changed(changed);
+struct WhatIf::State {
+  State(Settings as_they_are, Settings as_changed_to)
+      : settings(std::move(as_they_are)), changed(std::move(as_changed_to)) {}
+
+  const Settings settings, changed;
+  Replay as_is{settings}, as_changed{changed};
   std::optional<Millis> last_end;
-  for (const WatchedSpan& span : spans) {
-    if (span.end <= span.start) continue;
+  WhatIfTimes times;
+
+  void add(const WatchedSpan& span) {
+    if (span.end <= span.start) return;
     const Millis end = std::min(span.end, span.start + kSpanMax);
     if (last_end && (span.start < *last_end - kGapMax || span.start > *last_end + kGapMax)) {
       as_is.restart();
@@ -99,7 +103,21 @@ WhatIfTimes what_if(std::span<const WatchedSpan> spans, const Settings& settings
       time.would_be += as_changed.allowed(span, end, static_cast<Resource>(i));
     }
   }
-  return times;
+};
+
+WhatIf::WhatIf(Settings settings, Settings changed)
+    : state_(std::make_unique<State>(std::move(settings), std::move(changed))) {}
+WhatIf::~WhatIf() = default;
+void WhatIf::add(std::span<const WatchedSpan> spans) {
+  for (const WatchedSpan& span : spans) state_->add(span);
+}
+const WhatIfTimes& WhatIf::times() const { return state_->times; }
+
+WhatIfTimes what_if(std::span<const WatchedSpan> spans, const Settings& settings,
+                    const Settings& changed) {
+  WhatIf question(settings, changed);
+  question.add(spans);
+  return question.times();
 }
 
 }  // namespace shoal::client

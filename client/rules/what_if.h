@@ -2,6 +2,7 @@
 // How long each resource could have worked under other rules: replays what was recorded through
 // decide(). Pure.
 
+#include <memory>
 #include <span>
 
 #include "client/rules/activity_policy.h"
@@ -26,9 +27,26 @@ struct WhatIfTimes {
   WhatIfTime resources[kResourceCount];
 };
 
-// As if every mode had been "by rules", without a time to leave by. `spans` in the order of time;
-// one that ends before it begins, as after the clock was put back, counts nothing. GPUs count as
-// one resource: allowed when one of them was.
+// As if every mode had been "by rules", without a time to leave by. GPUs count as one resource:
+// allowed when one of them was. Takes the past in pieces, as days of it take a while.
+class WhatIf {
+ public:
+  WhatIf(Settings settings, Settings changed);
+  ~WhatIf();
+  WhatIf(const WhatIf&) = delete;
+  WhatIf& operator=(const WhatIf&) = delete;
+
+  // In the order of time, over all calls; a span that ends before it begins, as after the clock was
+  // put back, counts nothing.
+  void add(std::span<const WatchedSpan> spans);
+  const WhatIfTimes& times() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// The same at once.
 WhatIfTimes what_if(std::span<const WatchedSpan> spans, const Settings& settings,
                     const Settings& changed);
 

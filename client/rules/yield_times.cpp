@@ -1,7 +1,6 @@
 #include "client/rules/yield_times.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "base/check.h"
 
