@@ -13,6 +13,7 @@
 #include "client/lent_device.h"
 #include "client/live_settings.h"
 #include "client/log_ring.h"
+#include "client/loop.h"
 #include "client/overall.h"
 #include "client/pairing_codes.h"
 #include "client/rate_limit.h"
@@ -105,6 +106,49 @@ class AgentPartsTest : public QObject {
     std::ofstream(dir / "client.toml") << "[rules\n";
     QVERIFY(!settings.change({{"rules.metered", false}}).ok());
     QVERIFY(settings.now().flag("rules.metered"));
+  }
+
+  void a_path_that_cannot_work_is_refused_with_the_reason() {
+    const TempDir dir;
+    std::ofstream(dir / "file") << "no program";
+    LiveSettings settings(Settings(settings_table()), dir / "client.toml", validate_rules);
+    const auto why = [&](const char* key, const std::string& path) -> std::string {
+      const Result<void> changed = settings.change({{key, path}});
+      return changed.ok() ? "" : changed.error().message;
+    };
+    const std::string inside = (dir / "file/shards").string();
+    QVERIFY(has(why("cache.folder", "shards"), "must begin with '/'"));
+    QVERIFY(has(why("cache.folder", inside), "is no folder"));
+    QVERIFY(has(why("cache.folder", (dir / "file").string()), "is no folder"));
+    QVERIFY(has(why("worker.program", "shoal-worker"), "must begin with '/'"));
+    QVERIFY(has(why("worker.program", (dir / "nothing").string()), "is no file"));
+    QVERIFY(has(why("sensors.program", (dir / "file").string()), "may start"));
+    QVERIFY(settings.now().text("cache.folder").empty());
+    QVERIFY(!std::filesystem::exists(dir / "client.toml"));
+    // What works, also one that has to be made first; and empty means the usual one.
+    QCOMPARE(why("cache.folder", (dir / "a/b").string()), std::string());
+    QCOMPARE(why("cache.folder", ""), std::string());
+    QCOMPARE(why("worker.program", "/bin/sh"), std::string());
+  }
+
+  void only_what_needs_it_asks_for_a_restart() {
+    for (const SettingSpec& spec : settings_table()) {
+      const bool at_start_only = spec.key == "cache.folder" || spec.key == "coordinators" ||
+                                 spec.key == "sensors.program" || spec.key == "worker.program";
+      QCOMPARE(LiveSettings::needs_restart(spec.key), at_start_only);
+    }
+  }
+
+  void what_is_regular_happens_on_whole_seconds() {
+    QCOMPARE(until_whole(Millis{10'000}, Millis{5'000}), Millis{5'000});
+    QCOMPARE(until_whole(Millis{10'001}, Millis{5'000}), Millis{4'999});
+    QCOMPARE(until_whole(Millis{13'749}, Millis{5'000}), Millis{1'251});
+    // So near to the next one it is the one after.
+    QCOMPARE(until_whole(Millis{13'750}, Millis{5'000}), Millis{6'250});
+    QCOMPARE(until_whole(Millis{1'999}, Millis{2'000}), Millis{2'001});
+    QCOMPARE(until_whole(Millis{77}, Millis{2'500}), Millis{1'923});
+    QCOMPARE(until_whole(Millis{77}, Millis{999}), Millis{999});
+    QCOMPARE(until_whole(Millis{77}, Millis{0}), Millis{0});
   }
 
   void a_folder_that_cannot_be_written_changes_nothing() {

@@ -210,10 +210,15 @@ class AgentRulesTest : public QObject {
     world.start();
     world.wait_state(State::PAUSED);
     world.wait_overall("mode.paused_until");
-    world.clock.advance_wall(Millis{899'000});
+    // Somebody sets the clock a year ahead: a pause is as long as it was chosen.
+    world.clock.advance_wall(Millis{365 * int64_t{86'400'000}});
     world.agent->judge();
     QCOMPARE(world.reported_state(), State::PAUSED);
-    world.clock.advance_wall(Millis{2'000});
+    world.clock.advance_wall(Millis{-365 * int64_t{86'400'000}});
+    world.clock.advance(Millis{890'000});
+    world.agent->judge();
+    QCOMPARE(world.reported_state(), State::PAUSED);
+    world.clock.advance(Millis{11'000});
     world.agent->judge();
     world.wait_ready();
     QVERIFY(!world.state->memory().passing[1]);
@@ -229,10 +234,10 @@ class AgentRulesTest : public QObject {
     world.wait_state(State::PAUSED);
     world.clock.advance_wall(Millis{-365 * int64_t{86'400'000}});
     world.agent->judge();
-    world.clock.advance_wall(Millis{59'000});
+    world.clock.advance(Millis{50'000});
     world.agent->judge();
     QCOMPARE(world.reported_state(), State::PAUSED);
-    world.clock.advance_wall(Millis{1'001});
+    world.clock.advance(Millis{11'000});
     world.agent->judge();
     world.wait_ready();
     QVERIFY(!world.agent->set_mode(Resource::kCpu, Mode::kPaused, Millis{-1}).ok());
@@ -540,6 +545,62 @@ class AgentRulesTest : public QObject {
     // The end of the client ends it.
     const Error error = rpc::error_of(world.failure(kj::mv(measuring)));
     QCOMPARE(error.code, ErrorCode::kUnavailable);
+  }
+
+  // One that is measured answers no stage: coordinators must know, and know when it is over.
+  void coordinators_hear_of_a_measurement() {
+    RuledWorld world(io_);
+    world.start();
+    world.wait_ready();
+    world.coordinator.reports.clear();
+    kj::Promise<Measurement> measuring = world.agent->measure("fake").promise();
+    (void)measuring.wait(io_.waitScope);
+    world.wait_ready();
+    const auto& reports = world.coordinator.reports;
+    QVERIFY(std::ranges::any_of(reports, [](const auto& devices) {
+      return !devices.empty() && devices[0].state == State::PAUSED;
+    }));
+    QCOMPARE(world.reported_state(), State::READY);
+    world.stop();
+  }
+
+  void a_word_for_no_device_is_named() {
+    RuledWorld world(io_);
+    world.chosen = {{"compute.devices", std::vector<std::string>{"fake", "cuda:7"}}};
+    world.start();
+    const auto notice = [](rpc::Snapshot::Reader snapshot) -> std::string {
+      for (const auto one : snapshot.getNotices()) {
+        if (std::string("device.word_unknown") == one.getCode().cStr()) {
+          return english(read_message(one));
+        }
+      }
+      return "";
+    };
+    world.wait_for_agent([&](rpc::Snapshot::Reader s) { return !notice(s).empty(); });
+    world.wait_for_agent([&](rpc::Snapshot::Reader s) { return has(notice(s), "'cuda:7'"); });
+    QVERIFY(
+        world.agent->change_settings({{"compute.devices", std::vector<std::string>{"fake"}}}).ok());
+    world.wait_for_agent([&](rpc::Snapshot::Reader s) { return notice(s).empty(); });
+    world.stop();
+  }
+
+  void settings_of_workers_act_without_a_restart_of_the_client() {
+    RuledWorld world(io_);
+    world.start();
+    world.wait_ready();
+    uint32_t before = 0;
+    world.wait_for_agent([&](rpc::Snapshot::Reader snapshot) {
+      before = snapshot.getDevices()[0].getWorkerPid();
+      return before != 0;
+    });
+    QVERIFY(world.agent->change_settings({{"rules.metered", true}}).ok());
+    QVERIFY(world.agent->change_settings({{"compute.threads", int64_t{3}}}).ok());
+    world.wait_for_agent([&](rpc::Snapshot::Reader snapshot) {
+      const uint32_t now = snapshot.getDevices()[0].getWorkerPid();
+      return now != 0 && now != before;
+    });
+    world.wait_ready();
+    world.stop();
   }
 
   void a_device_that_nobody_measured_is_measured_once() {

@@ -123,26 +123,65 @@ class AgentServerTest : public QObject {
 
   void tells_the_past() {
     ServedWorld world(io_);
+    const Digest shard = world.add_shard(1'000, 1);
+    {
+      rpc::Stage::Client stage = world.open({shard});
+      (void)world.step(stage).wait(io_.waitScope);
+    }
+    world.wait_for_agent(
+        [](rpc::Snapshot::Reader snapshot) { return snapshot.getWork().size() == 0; });
+    world.clock.advance(Millis{2'000});  // What is counted each second is.
+    world.agent->judge();
     const int64_t now = world.clock.now_wall().count;
     auto trace = world.client.traceRequest();
     trace.setFromMs(now - 1'000'000);
     trace.setToMs(now + 1'000'000);
-    QVERIFY(world.ask(kj::mv(trace)).getSpans().size() >= 3);  // One for each resource.
+    const auto traced = world.ask(kj::mv(trace));
+    for (const rpc::Resource resource :
+         {rpc::Resource::GPU, rpc::Resource::CPU, rpc::Resource::NETWORK}) {
+      // The last one of each lasts, and says what the snapshot says.
+      std::optional<rpc::TraceSpan::Reader> last;
+      for (const auto span : traced.getSpans()) {
+        if (span.getResource() == resource) last = span;
+      }
+      QVERIFY(last.has_value());
+      QCOMPARE(last->getEndMs(), int64_t{0});
+      QVERIFY(last->getVerdict().getActivity() == rpc::Activity::WORKING);
+      QVERIFY(last->getVerdict().getSinceMs() > now - 1'000'000);
+    }
 
     auto statistics = world.client.statisticsRequest();
     statistics.setFromMs(now - 1'000'000);
     statistics.setToMs(now + 1'000'000);
     statistics.setStepMs(60'000);
-    (void)world.ask(kj::mv(statistics));
+    const auto counted = world.ask(kj::mv(statistics));
+    uint64_t steps = 0;
+    for (const auto row : counted.getRows()) {
+      if (std::string("fake") == row.getDeviceId().cStr()) steps += row.getTotals().getSteps();
+    }
+    QCOMPARE(steps, uint64_t{1});
 
     auto history = world.client.historyRequest();
     history.setCountMax(10);
-    QCOMPARE(world.ask(kj::mv(history)).getWork().size(), 0u);
+    const auto past = world.ask(kj::mv(history));
+    QCOMPARE(past.getWork().size(), 1u);
+    QCOMPARE(past.getWork()[0].getSteps(), uint64_t{1});
+    QCOMPARE(past.getWork()[0].getDeviceId().cStr(), "fake");
 
     auto what_if = world.client.whatIfRequest();
     what_if.setDays(7);
     QCOMPARE(world.ask(kj::mv(what_if)).getResources().size(), 3u);
+    // Conditions are kept for eight days; nobody is told of eight when he asked for more.
+    for (const uint32_t days : {0u, 9u, 31u}) {
+      auto too_long = world.client.whatIfRequest();
+      too_long.setDays(days);
+      QVERIFY(has(world.refusal(kj::mv(too_long)).message, "8 days"));
+    }
+    auto longest = world.client.whatIfRequest();
+    longest.setDays(8);
+    QCOMPARE(world.ask(kj::mv(longest)).getResources().size(), 3u);
     auto absurd = world.client.whatIfRequest();
+    absurd.setDays(1);
     auto change = absurd.initChanges(1)[0];
     change.setKey("rules.nothing");
     change.initValue().setFlag(true);

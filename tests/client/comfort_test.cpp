@@ -223,11 +223,21 @@ class ComfortTest : public QObject {
     QCOMPARE(meter.add({.joules = 840}, kSecond, kSecond, 100).joules, 0.0);
   }
 
-  void a_counter_that_wraps_or_jumps_is_survived() {
-    EnergyMeter wrapping(/*wraps_at=*/262'144);
-    wrapping.add({.joules = 262'100}, kSecond, Millis{0}, 100);
-    QCOMPARE(wrapping.add({.joules = 56}, kSecond, kSecond, 100).joules, 100.0);
+  // What the governor holds a device at is what its owner sees on a meter, and not our part of it.
+  void the_whole_power_is_told_beside_our_part() {
+    EnergyMeter meter;
+    meter.add({.joules = 1'000}, kSecond, Millis{0}, 100);
+    const EnergySlice rest = meter.add({.joules = 1'030}, kSecond, Millis{0}, 100);
+    QCOMPARE(rest.joules, 0.0);
+    QCOMPARE(*rest.whole_watts, 30.0);
+    const EnergySlice half = meter.add({.joules = 1'145}, kSecond, Millis{500}, 100);
+    QCOMPARE(half.joules, 100.0);
+    QCOMPARE(*half.whole_watts, 115.0);
+    QVERIFY(!meter.add({}, kSecond, kSecond, 100).whole_watts);
+    QCOMPARE(*EnergyMeter().add({.watts = 80}, kSecond, Millis{0}, 100).whole_watts, 80.0);
+  }
 
+  void a_counter_that_jumps_is_survived() {
     EnergyMeter meter;
     meter.add({.joules = 5'000}, kSecond, Millis{0}, 100);
     const EnergySlice back = meter.add({.joules = 10}, kSecond, kSecond, 80);  // Begun anew.

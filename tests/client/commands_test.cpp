@@ -2,6 +2,8 @@
 // the answer as text, CSV and JSON. Method: the real program as a child, against a client that is
 // not one at a real Unix socket.
 
+#include <sys/stat.h>
+
 #include <QProcess>
 #include <QtTest>
 #include <condition_variable>
@@ -315,7 +317,10 @@ class CommandsTest : public QObject {
                                     {"what-if"},
                                     {"what-if", "rules.idle_seconds"},
                                     {"what-if", "rules.idle_seconds=no"},
-                                    {"what-if", "rules.idle_seconds=60", "--days", "32"},
+                                    {"what-if", "rules.idle_seconds=60", "--days", "9"},
+                                    {"history", "--count", "5001"},
+                                    {"log", "--count", "5001"},
+                                    {"frobnicate"},
                                     {"stats", "--step", "year"},
                                     {"stats", "--from", "yesterday"},
                                     {"stats", "--from", "2026-07-08", "--to", "2026-07-07"},
@@ -396,6 +401,29 @@ class CommandsTest : public QObject {
     QCOMPARE(lines_of(home.say({"rules", "list"}).out), settings_table().size());
   }
 
+  void a_command_that_there_is_not_is_named() {
+    const Home home(std::nullopt);
+    QVERIFY(has(home.say({"frobnicate"}).err, "there is no command 'frobnicate'"));
+    QVERIFY(
+        has(home.say({"rules", "frob", "rules.metered"}).err, "there is no command 'rules frob'"));
+    // What stands behind an option is no command, and what is missing has no name.
+    QVERIFY(has(home.say({"--remote", "frob"}).err, "ubcommand"));
+    QVERIFY(has(home.say({"rules"}).err, "ubcommand"));
+  }
+
+  void remedies_name_commands_and_no_pages() {
+    for (const MessageSpec& message : message_table()) {
+      if (!message.code.ends_with(".remedy")) continue;
+      const std::string text = in_commands(std::string(message.text));
+      for (const char* const page : {" under ", "Choose Resume", "'always'"}) {
+        QVERIFY2(text.find(page) == std::string::npos, text.c_str());
+      }
+    }
+    QCOMPARE(in_commands("Change the hours under Rules, or choose 'always'."),
+             std::string("Change the hours with 'shoal-client rules set', or choose "
+                         "'shoal-client mode always'."));
+  }
+
   void rules_are_changed_in_the_file_when_no_client_runs() {
     const Home home(std::nullopt);
     QCOMPARE(home.say({"rules", "set", "rules.inhibitors", "false"}).code, 0);
@@ -403,6 +431,12 @@ class CommandsTest : public QObject {
     const Result<Settings> written = Settings::load(settings_table(), home.settings_file());
     QVERIFY(written.ok());
     QCOMPARE(written.value().flag("rules.inhibitors"), false);
+    struct stat status {};
+    QCOMPARE(stat(home.settings_file().c_str(), &status), 0);
+    QCOMPARE(int(status.st_mode & 0777), 0600);  // It names what the owner uses and where.
+    const Said nowhere = home.say({"rules", "set", "cache.folder", "shards"});
+    QCOMPARE(nowhere.code, 2);
+    QVERIFY(has(nowhere.err, "must begin with '/'"));
     QCOMPARE(written.value().real("energy.price_per_kwh"), 1.0);
     QCOMPARE(home.say({"rules", "get", "rules.inhibitors"}).out, std::string("false\n"));
     const Said mistyped = home.say({"rules", "set", "rules.inhibitor", "true"});
@@ -438,6 +472,9 @@ class CommandsTest : public QObject {
     QCOMPARE(lines_of(trace.out), size_t{64});
     QVERIFY(trace.out.starts_with("start_ms,end_ms,resource,activity,rule,why,remedy\r\n"));
 
+    // To the end of a day, from as many days before as asked for.
+    QCOMPARE(home.say({"stats", "--to", "2026-07-08"}).code, 0);
+    QCOMPARE(home.say({"stats", "--to", "2020-01-01", "--days", "2"}).code, 0);
     const Said stats = home.say({"stats", "--days", "2", "--step", "hour", "--csv"});
     QCOMPARE(lines_of(stats.out), size_t{1 + 2 * 48});  // An hour and a device each.
     QVERIFY(stats.out.starts_with("start_ms,device,credit_confirmed,"));

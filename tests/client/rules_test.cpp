@@ -65,10 +65,8 @@ struct World {
 
   Verdict decide(Resource resource) const {
     PolicyInput input{.settings = settings, .readings = readings};
-    for (int i = 0; i < kResourceCount; ++i) {
-      input.modes[i] = modes[i];
-      input.forbidden_by[i] = forbidden_by;
-    }
+    for (int i = 0; i < kResourceCount; ++i) input.modes[i] = modes[i];
+    input.forbidden_by = forbidden_by;
     input.spent = spent;
     input.leave_by = leave_by;
     input.now = now;

@@ -38,14 +38,18 @@ void say_what_makes_no_sense() {
 }
 
 // Answers each wish, until there are none.
-void obey() {
+void obey(const std::string& mode) {
+  int64_t idle_ms = 0;
   std::string line;
   while (std::getline(std::cin, line)) {
     const json wish = json::parse(line);
     if (wish.contains("configure")) {
       say({{"sensor", "programs"}, {"known", true}, {"programs", wish["configure"]["exclusive"]}});
     }
-    if (wish.value("released", false)) {
+    if (mode == "steady" && wish.value("released", false)) {
+      // A second later, with all else as it was.
+      say_all_is_well(idle_ms += 1'000);
+    } else if (wish.value("released", false)) {
       say({{"sensor", "sleep"}, {"known", true}, {"sleeping", false}});
     }
     if (wish.contains("test") && wish["test"] != "disk") {
@@ -75,6 +79,6 @@ int main(int argc, char** argv) {
   if (mode == "good" || mode == "sleepy") say_all_is_well(1'234);
   if (mode == "sleepy") say({{"sensor", "sleep"}, {"known", true}, {"sleeping", true}});
   if (mode == "hostile") say_what_makes_no_sense();
-  obey();
+  obey(mode);
   return 0;
 }

@@ -102,6 +102,36 @@ class SensorProcessTest : public QObject {
     QVERIFY(!sensors->find("gpu")->known);
   }
 
+  // Lines without news wake nobody; that the owner's limit was crossed does.
+  void what_says_nothing_new_is_not_told() {
+    Watcher watcher(io_);
+    auto sensors = start(watcher, "steady");
+    sensors->configure({.exclusive_programs = {"blender"}, .idle_threshold = Millis{20'000}});
+    watcher.wait_until([&] {
+      const auto& programs = sensors->readings().programs;
+      return programs && programs->size() == 1;
+    });
+    const auto tick = [&](Millis idle) {
+      sensors->release_sleep();
+      while (sensors->readings().idle != idle) io_.waitScope.poll();
+    };
+    tick(Millis{1'000});  // The first is news.
+    while (!sensors->readings().on_battery) io_.waitScope.poll();
+    const int before = watcher.changes_;
+    for (int64_t second = 2; second < 20; ++second) tick(Millis{second * 1'000});
+    QCOMPARE(watcher.changes_, before);
+    tick(Millis{20'000});
+    QCOMPARE(watcher.changes_, before + 1);
+    for (int64_t second = 21; second < 30; ++second) tick(Millis{second * 1'000});
+    QCOMPARE(watcher.changes_, before + 1);
+    // A line in the same words as before keeps what it says from growing old all the same.
+    const Millis at = sensors->find("power")->at;
+    clock_.advance(Millis{4'000});
+    tick(Millis{30'000});
+    while (sensors->find("power")->at - at != Millis{4'000}) io_.waitScope.poll();
+    QCOMPARE(watcher.changes_, before + 1);
+  }
+
   void wishes_reach_it_and_each_that_follows_it() {
     Watcher watcher(io_);
     auto sensors = start(watcher, "good");

@@ -147,7 +147,8 @@ QString Fleet::start_host(const QString& name) {
   host.client =
       std::make_unique<Program>("shoal-client",
                                 QStringList{"run", "--mode", host.mode, "--data", host.data,
-                                            "--devices", host.devices, "--threads", "1"},
+                                            "--devices", host.devices, "--threads", "1"} +
+                                    host.arguments,
                                 folder_.filePath("logs/" + name + ".log"));
   return host.client->running() ? QString() : name + " did not start";
 }

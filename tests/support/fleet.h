@@ -51,6 +51,7 @@ struct FleetHost {
   QString data;
   QString devices;
   QString mode = "always";
+  QStringList arguments;  // More for `run`.
   std::unique_ptr<WireTap> tap;
   std::unique_ptr<Program> client;
 };
