@@ -183,7 +183,8 @@ void Agent::act_on(LentDevice& device) {
               told_when_paused());
   }
   // One that computes is not disturbed for it.
-  const bool renews = device.outdated() && !has_stage && !device.measuring();
+  const bool renews =
+      device.worker() != nullptr && device.outdated() && !has_stage && !device.measuring();
   device.want(device.may_work && !renews,
               parts_.settings.now().integer("yield.stop_ms") * kj::MILLISECONDS, counts);
 }

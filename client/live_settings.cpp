@@ -1,10 +1,9 @@
 #include "client/live_settings.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 
 #include "base/files.h"
+#include "base/host_access.h"
 #include "base/text.h"
 
 namespace shoal::client {
@@ -36,15 +35,14 @@ Result<void> check_path(const SettingChange& change) {
   std::error_code code;
   if (is_program) {
     if (!std::filesystem::is_regular_file(path, code)) return refuse("is no file");
-    return access(path.c_str(), X_OK) == 0 ? Result<void>()
-                                           : refuse("is no program that this user may start");
+    return may_run(path) ? Result<void>() : refuse("is no program that this user may start");
   }
   const std::filesystem::path there = existing(path);
   if (!std::filesystem::is_directory(there, code)) {
     return refuse(there == path ? "is no folder"
                                 : "cannot be made: " + there.string() + " is no folder");
   }
-  if (access(there.c_str(), W_OK | X_OK) != 0) {
+  if (!may_write_in(there)) {
     return refuse("cannot be used: this user may not write to " + there.string());
   }
   return {};

@@ -184,6 +184,7 @@ Result<SettingValue> typed_value(const std::string& key, const List& words) {
   } else {
     SHOAL_TRY(settings.set_from_text(key, words[0]));
   }
+  SHOAL_TRY(validate_rules(settings));
   return settings.value(key);
 }
 
@@ -229,6 +230,7 @@ Result<void> what_if(const CommandOptions& options, const Question& question) {
     const std::string key = text.substr(0, equals);
     Settings settings(settings_table());
     SHOAL_TRY(settings.set_from_text(key, text.substr(equals + 1)));
+    SHOAL_TRY(validate_rules(settings));
     changes.emplace_back(key, settings.value(key));
   }
   return ask_agent(options, [&](AgentSession& session) -> Result<void> {

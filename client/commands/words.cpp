@@ -158,6 +158,8 @@ std::string in_commands(std::string text) {
       {"Look through them under Coordinators, then choose",
        "Look through them with 'shoal-client consent list', then choose with 'shoal-client rules "
        "set'"},
+      {"Allow a kind of work under Coordinators.",
+       "Allow a kind of work with: shoal-client consent allow MODEL"},
       {"The limit is under Rules.", "The limit is a setting: see 'shoal-client rules list'."},
       {"The prices and the limit are under Rules.",
        "The prices and the limit are settings: see 'shoal-client rules list'."},

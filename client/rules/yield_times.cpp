@@ -1,6 +1,7 @@
 #include "client/rules/yield_times.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/check.h"
 

@@ -36,8 +36,7 @@ Millis next_due(Millis now, Millis rest) {
   if (rest.count % kWholeSecond.count != 0) {
     return Millis{(now + rest).count / kWholeSecond.count * kWholeSecond.count};
   }
-  // Not so soon that what is measured over the time in between says nothing.
-  return Millis{((now.count + rest.count / 4) / rest.count + 1) * rest.count};
+  return Millis{(now.count / rest.count + 1) * rest.count};
 }
 
 std::string clean(std::string_view text) { return printable(cut_utf8(text, kTextBytesMax)); }
@@ -118,11 +117,11 @@ bool SensorThreads::test(std::string_view name, int64_t id) {
 }
 
 // REQUIRES: mutex_ is held.
-void SensorThreads::put_line(Run& run, const SensorAnswer& answer, Millis every) {
+void SensorThreads::put_line(Run& run, const SensorAnswer& answer) {
   nlohmann::json line = answer.values;
   line["sensor"] = run.sensor->name();
   line["known"] = answer.known;
-  line["every_ms"] = every.count;
+  line["every_ms"] = answer.next.count;
   if (!answer.backend.empty()) line["backend"] = answer.backend;
   if (!answer.problem.empty()) line["problem"] = clean(answer.problem);
   if (answer.backends) {
@@ -181,7 +180,7 @@ void SensorThreads::run(Run& run) {
       const std::lock_guard lock(mutex_);
       run.asked_at.reset();
       run.due = wake.within ? std::min(due, now + *wake.within) : due;
-      if (answer) put_line(run, *answer, std::max(rest, due - now));
+      if (answer) put_line(run, *answer);
     }
     const int64_t left = std::max<int64_t>(0, due.count - clock_.now_monotonic().count);
     const int64_t wait = wake.within ? std::min(left, wake.within->count) : left;
@@ -206,8 +205,7 @@ std::string SensorThreads::take_lines() {
       put_line(*run,
                SensorAnswer::unknown((run->asking.empty() ? "it" : run->asking) +
                                          " has not answered for " + std::to_string(seconds) + " s",
-                                     kHangRepeat),
-               kHangRepeat);
+                                     kHangRepeat));
     }
     lines += std::exchange(run->line, {});
   }

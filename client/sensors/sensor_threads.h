@@ -41,7 +41,7 @@ class SensorThreads {
   struct Run;
 
   void run(Run& run);
-  void put_line(Run& run, const SensorAnswer& answer, Millis every);
+  void put_line(Run& run, const SensorAnswer& answer);
 
   const Clock& clock_;
   OwnedFd wake_;

@@ -155,11 +155,11 @@ class AgentServerTest : public QObject {
     statistics.setToMs(now + 1'000'000);
     statistics.setStepMs(60'000);
     const auto counted = world.ask(kj::mv(statistics));
-    uint64_t steps = 0;
+    uint64_t rows = 0;
     for (const auto row : counted.getRows()) {
-      if (std::string("fake") == row.getDeviceId().cStr()) steps += row.getTotals().getSteps();
+      if (std::string("fake") == row.getDeviceId().cStr()) rows += row.getTotals().getRows();
     }
-    QCOMPARE(steps, uint64_t{1});
+    QCOMPARE(rows, uint64_t{1});
 
     auto history = world.client.historyRequest();
     history.setCountMax(10);

@@ -478,7 +478,9 @@ class CommandsTest : public QObject {
     const Said stats = home.say({"stats", "--days", "2", "--step", "hour", "--csv"});
     QCOMPARE(lines_of(stats.out), size_t{1 + 2 * 48});  // An hour and a device each.
     QVERIFY(stats.out.starts_with("start_ms,device,credit_confirmed,"));
-    QVERIFY(has(home.say({"stats"}).out, "vulkan:gpu0"));
+    QVERIFY(has(home.say({"stats"}).out, "vulkan:0"));  // As people call it, and not by its id.
+    QCOMPARE(home.say({"stats", "--json"}).json()["rows"][0]["device"].get<std::string>(),
+             std::string("vulkan:gpu0"));
     const Json rows = home.say({"stats", "--json"}).json()["rows"];
     QVERIFY(rows[1]["temperature_max"].is_null());  // The CPU's is not known.
 

@@ -123,7 +123,7 @@ class Idle(DesktopTest):
                                        "self.n = getattr(self, 'n', 0) + 1; ret = self.n")
         sensors = self.start(session)
         sensors.configure(idle_threshold_ms=180_000)
-        sensors.wait("idle", lambda line: known(line) and line["every_ms"] == 4_000)
+        sensors.wait("idle", lambda line: known(line) and line["every_ms"] == 5_000)
         self.set_mutter(mutter, 20)
         mutter.at(MUTTER[1]).EmitSignal(MUTTER[2], "WatchFired", "u", [dbus.UInt32(1)])
         line = sensors.next("idle", lambda line: line["idle_ms"] == 20)
