@@ -267,7 +267,7 @@ class AgentRulesTest : public QObject {
     QVERIFY(mode() == Mode::kAlways);
     set(Mode::kPaused, 60'000);
     QVERIFY(mode() == Mode::kPaused);
-    world.clock.advance_wall(Millis{60'001});
+    world.clock.advance(Millis{60'001});
     world.agent->judge();
     QVERIFY(mode() == Mode::kByRules);
     set(Mode::kAlways, 0);
