@@ -11,9 +11,11 @@ using Work = import "work.capnp";
 interface Admin {
   status @0 () -> (status :Status);
 
-  publishModel @1 (manifest :Text, keys :List(Data), purpose :Text) -> (upload :ModelUpload);
+  publishModel @1 (manifest :Text, keys :List(Data), purpose :Text, group :Text)
+      -> (upload :ModelUpload);
   # `manifest` is the JSON that `shoal-run cut` printed; one key for each of its shards, in order.
-  # `purpose` tells volunteers what the model is for; it may be empty.
+  # `purpose` tells volunteers what the model is for; it may be empty. With a `group`, only hosts of
+  # it ever get the model's shards.
 
   listModels @2 () -> (models :List(ModelInfo));
   removeModel @3 (name :Text) -> ();
@@ -21,8 +23,9 @@ interface Admin {
   listHosts @4 () -> (hosts :List(HostInfo));
   setHostStanding @5 (hostId :UInt64, standing :HostInfo.Standing) -> ();
 
-  createInvite @6 (lifetimeMs :UInt64, usesMax :UInt32) -> (url :Text);
-  # The whole attach URL, pin included.
+  createInvite @6 (lifetimeMs :UInt64, usesMax :UInt32, account :Text, group :Text) -> (url :Text);
+  # The whole attach URL, pin included. Hosts that are enrolled by it belong to the account and to
+  # the group; both may be empty.
 
   listSessions @7 (endedMax :UInt32) -> (sessions :List(SessionInfo));
   # The live ones, and at most so many that ended, newest first.
@@ -58,6 +61,48 @@ interface Admin {
     cancel @2;
     retry @3;        # Items that were quarantined are tried again.
   }
+
+  createAccount @17 (name :Text) -> ();
+  # Who answers for hosts. Its hosts never check each other's results.
+
+  listAccounts @18 () -> (accounts :List(AccountInfo));
+  setAccountBanned @19 (name :Text, banned :Bool) -> (hostsDropped :UInt32);
+  # A ban drops the account's hosts at once and lets them in no more; what of their work is not
+  # confirmed counts nothing.
+
+  createTeam @20 (name :Text) -> ();
+  listTeams @21 () -> (teams :List(TeamInfo));
+  joinTeam @22 (account :Text, team :Text) -> ();
+  # An account is in one team at most: it leaves the one that it was in. An empty `team`: it leaves.
+
+  setHostAccount @23 (hostId :UInt64, account :Text) -> ();
+  setHostGroup @24 (hostId :UInt64, group :Text) -> ();
+  # Empty: none.
+
+  listLedgerDays @25 (fromDay :Int64, countMax :UInt32)
+      -> (days :List(Common.LedgerDay), receiptKey :Data);
+  # Those from `fromDay` on that have a root, in order.
+}
+
+struct AccountInfo {
+  name @0 :Text;
+  banned @1 :Bool;
+  team @2 :Text;             # May be empty.
+  hosts @3 :UInt32;
+  hostsConnected @4 :UInt32;
+  creditConfirmed @5 :Float64;   # The sums of the hosts that are its own now.
+  creditPending @6 :Float64;
+  creditRejected @7 :Float64;
+  createdAtMs @8 :Int64;
+}
+
+struct TeamInfo {
+  name @0 :Text;
+  members @1 :List(Text);    # Accounts, by name.
+  creditConfirmed @2 :Float64;   # The sums of the accounts that are members now.
+  creditPending @3 :Float64;
+  creditRejected @4 :Float64;
+  createdAtMs @5 :Int64;
 }
 
 struct LedgerReport {
@@ -70,6 +115,7 @@ struct LedgerReport {
   creditRejected @6 :Float64;
   problems @7 :List(Text);     # Sentences; empty when all of it agrees. The first 100.
   problemCount @8 :UInt64;
+  days @9 :UInt64;             # Daily roots that were checked.
 }
 
 struct Status {
@@ -85,6 +131,8 @@ struct Status {
   sessionsLive @9 :UInt32;
   tokensGenerated @10 :UInt64;   # Ever.
   relayedBytes @11 :UInt64;      # Since start.
+  creditRate @12 :Float64;       # As in HostStanding.
+  creditUnit @13 :Text;
 }
 
 interface ModelUpload {
@@ -104,6 +152,7 @@ struct ModelInfo {
   context @5 :UInt32;
   publishedAtMs @6 :Int64;
   purpose @7 :Text;          # What it is for, as its publisher wrote it.
+  group @8 :Text;            # Whose hosts alone may hold it; empty: all may.
 }
 
 struct HostInfo {
@@ -119,6 +168,8 @@ struct HostInfo {
   creditConfirmed @9 :Float64;
   creditPending @10 :Float64;
   creditRejected @11 :Float64;
+  account @12 :Text;         # Whose it is; may be empty.
+  group @13 :Text;           # Likewise.
 
   enum Standing {
     volunteer @0;
@@ -158,6 +209,7 @@ struct SessionInfo {
   endedAtMs @8 :Int64;       # 0 while it lives.
   failovers @9 :UInt32;
   stages @10 :List(StageInfo);
+  group @11 :Text;           # At the level of privacy `group`: whose hosts alone took part.
 }
 
 struct GenerateRequest {
@@ -169,6 +221,7 @@ struct GenerateRequest {
   stagesMin @5 :UInt32;      # Split over at least so many devices, even where one would do.
   cuts @6 :List(UInt32);     # Exactly these stage starts (fragment numbers), instead of the planner's.
   ignoreEos @7 :Bool;
+  group @8 :Text;            # With the level of privacy `group`, which needs it.
 }
 
 interface TokenSink {

@@ -341,6 +341,9 @@ struct ReceiptReport {
   creditStated @5 :Float64;      # What the coordinator says.
   agrees @6 :Bool;
   why @7 :Common.Message;
+  days @8 :UInt32;           # Daily roots of the coordinator whose signatures and order were checked.
+  inDays @9 :UInt64;         # Receipts that were proved to be among those of their days.
+  newestDay @10 :Int64;      # Of these days, since 1970-01-01; 0: none.
 }
 
 struct LogLine {

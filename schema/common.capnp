@@ -144,6 +144,7 @@ struct Message {
 enum Privacy {
   public @0;     # Anyone; the text must be assumed readable by the stages' owners.
   anchored @1;   # Embedding, head, tokens and sampling only on trusted hosts.
+  group @2;      # Only hosts of one group, who were invited to it.
 }
 
 struct JobClass {
@@ -175,4 +176,24 @@ struct Receipt {
     confirmed @1;
     rejected @2;
   }
+}
+
+struct LedgerDay {
+  # A coordinator's word for all receipts that it gave up to the end of a day (UTC) and after those
+  # of the day before: the root of a Merkle tree over them (schema/merkle.h), signed with its
+  # receipt key over the bytes of schema/ledger_day.h. Days without receipts have none.
+
+  day @0 :Int64;             # Since 1970-01-01.
+  count @1 :UInt64;          # Of receipts.
+  root @2 :Data;
+  previousRoot @3 :Data;     # Of the day before that has one; all zeros: none has.
+  signature @4 :Data;
+}
+
+struct ReceiptProof {
+  # That a receipt is among those of a day.
+
+  number @0 :UInt64;         # The receipt's.
+  place @1 :UInt64;          # Among the day's, from 0.
+  path @2 :Data;             # Digests of 32 bytes each, from the leaf's neighbour up.
 }

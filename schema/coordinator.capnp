@@ -102,6 +102,12 @@ interface HostSession {
   # As of Coordinator, and the Ed25519 public key that signs receipts: it never changes.
 
   units @7 () -> (desk :Work.UnitDesk);
+
+  ledgerDay @8 (fromDay :Int64, afterNumber :UInt64, countMax :UInt32)
+      -> (day :Common.LedgerDay, proofs :List(Common.ReceiptProof), more :Bool);
+  # The first day from `fromDay` on that has a root (a count of 0: there is none yet), and proofs
+  # for those of this host's receipts with a number after `afterNumber` that are in it, in order. At
+  # most limits::kProofsPerCallMax; `more` says that others follow.
 }
 
 struct HostStanding {
@@ -120,6 +126,13 @@ struct HostStanding {
     why @2 :Common.Message;       # Why it gets no work; no code when it works.
     sinceMs @3 :Int64;            # Wall clock of the coordinator.
   }
+
+  creditRate @5 :Float64;         # What a credit is worth, in units of `creditUnit`.
+  creditUnit @6 :Text;            # "EUR", "points"; empty: credit is worth nothing but itself.
+  account @7 :Text;               # Whose this host is; may be empty, as those that follow.
+  team @8 :Text;                  # Of the account.
+  group @9 :Text;                 # Whose work at the level of privacy `group` it may do.
+  newestLedgerDay @10 :Int64;     # The newest day with a root; 0: none.
 }
 
 interface Host {

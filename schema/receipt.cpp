@@ -17,6 +17,16 @@ void put_text(ByteWriter& to, std::string_view text) {
 
 }  // namespace
 
+const char* privacy_name(const JobClass& job_class) {
+  if (job_class.group) return "group";
+  return job_class.anchored ? "anchored" : "public";
+}
+
+rpc::Privacy privacy_of(const JobClass& job_class) {
+  if (job_class.group) return rpc::Privacy::GROUP;
+  return job_class.anchored ? rpc::Privacy::ANCHORED : rpc::Privacy::PUBLIC;
+}
+
 ByteVector receipt_bytes(const Receipt& receipt) {
   ByteWriter to;
   put_text(to, kPurpose);
@@ -26,7 +36,7 @@ ByteVector receipt_bytes(const Receipt& receipt) {
   put_text(to, receipt.device);
   put_text(to, receipt.job_class.kind);
   put_text(to, receipt.job_class.model);
-  to.u64(receipt.job_class.anchored ? 1 : 0);
+  to.u64(static_cast<uint64_t>(privacy_of(receipt.job_class)));
   to.u64(receipt.rows);
   to.u64(std::bit_cast<uint64_t>(receipt.credit));
   to.u64(static_cast<uint64_t>(receipt.verdict));
@@ -47,13 +57,15 @@ bool receipt_is_genuine(const Receipt& receipt, const SigningPublicKey& key) {
 void write_job_class(const JobClass& job_class, rpc::JobClass::Builder to) {
   to.setKind(job_class.kind);
   to.setModel(job_class.model);
-  to.setPrivacy(job_class.anchored ? rpc::Privacy::ANCHORED : rpc::Privacy::PUBLIC);
+  to.setPrivacy(privacy_of(job_class));
 }
 
 JobClass read_job_class(rpc::JobClass::Reader from) {
   return {rpc::text_of(from.getKind(), limits::kNameBytesMax, "jobClass.kind"),
           rpc::text_of(from.getModel(), limits::kNameBytesMax, "jobClass.model"),
-          from.getPrivacy() != rpc::Privacy::PUBLIC};
+          // What is newer than we are is not public.
+          from.getPrivacy() != rpc::Privacy::PUBLIC && from.getPrivacy() != rpc::Privacy::GROUP,
+          from.getPrivacy() == rpc::Privacy::GROUP};
 }
 
 void write_receipt(const Receipt& receipt, rpc::Receipt::Builder to) {

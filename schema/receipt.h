@@ -15,6 +15,7 @@ struct JobClass {
   std::string kind;  // "generate"
   std::string model;
   bool anchored = false;
+  bool group = false;  // For hosts of one group alone. Never together with `anchored`.
 
   friend auto operator<=>(const JobClass&, const JobClass&) = default;
 };
@@ -34,6 +35,10 @@ struct Receipt {
   Millis at{0};        // Wall clock of the coordinator.
   ByteVector signature;
 };
+
+// A level of privacy as tables and command lines name it: "public", "anchored" or "group".
+const char* privacy_name(const JobClass& job_class);
+rpc::Privacy privacy_of(const JobClass& job_class);
 
 // "shoal-receipt-1" and every field but the signature, each text with its length before it: two
 // different receipts never have the same bytes.

@@ -113,6 +113,7 @@ QString privacy_word(rpc::Privacy privacy) {
   switch (privacy) {
     case rpc::Privacy::PUBLIC: return QCoreApplication::translate("tables", "public");
     case rpc::Privacy::ANCHORED: return QCoreApplication::translate("tables", "anchored");
+    case rpc::Privacy::GROUP: return QCoreApplication::translate("tables", "group");
   }
   return unknown();
 }
@@ -127,6 +128,11 @@ QString privacy_sentence(rpc::Privacy privacy) {
           "tables",
           "Anchored: the text itself stays on trusted computers; what passes through others "
           "can be guessed back by who tries hard.");
+    case rpc::Privacy::GROUP:
+      return QCoreApplication::translate(
+          "tables",
+          "Group: only computers that were invited to one group take part; their owners can read "
+          "the text.");
   }
   return unknown();
 }

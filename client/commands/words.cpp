@@ -122,7 +122,7 @@ const char* word_of(rpc::DeviceReport::State state) {
   return word(kWords, state);
 }
 const char* word_of(rpc::Privacy privacy) {
-  static constexpr const char* kWords[] = {"public", "anchored"};
+  static constexpr const char* kWords[] = {"public", "anchored", "group"};
   return word(kWords, privacy);
 }
 const char* word_of(rpc::Receipt::Verdict verdict) {

@@ -704,6 +704,18 @@
         <translation>Der Koordinator hörte unerwartet auf und weiß nicht, was getan wurde.</translation>
     </message>
     <message>
+        <source>The coordinator's administrator banned this computer or its account.</source>
+        <translation>Die Verwaltung des Koordinators hat diesen Rechner oder sein Konto gesperrt.</translation>
+    </message>
+    <message>
+        <source>{0} signed a list of a day's receipts that does not fit the others: {1}.</source>
+        <translation>{0} hat eine Liste der Quittungen eines Tages unterschrieben, die nicht zu den anderen passt: {1}.</translation>
+    </message>
+    <message>
+        <source>{1} receipts of {0} are not in the lists that it signed for their days.</source>
+        <translation>{1} Quittungen von {0} stehen nicht in den Listen, die dort für ihre Tage unterschrieben wurden.</translation>
+    </message>
+    <message>
         <source>This computer answered what cannot be right elsewhere in the session.</source>
         <translation>Dieser Rechner antwortete anderswo in der Sitzung, was nicht stimmen kann.</translation>
     </message>
@@ -3170,6 +3182,14 @@ Leer: nirgends.</translation>
     <message>
         <source>anchored</source>
         <translation>verankert</translation>
+    </message>
+    <message>
+        <source>group</source>
+        <translation>Gruppe</translation>
+    </message>
+    <message>
+        <source>Group: only computers that were invited to one group take part; their owners can read the text.</source>
+        <translation>Gruppe: nur Rechner, die in eine Gruppe eingeladen wurden, nehmen teil; ihre Besitzer können den Text lesen.</translation>
     </message>
     <message>
         <source>Public: the owners of the computers that take part can read the text.</source>
