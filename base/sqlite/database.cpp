@@ -203,6 +203,24 @@ Result<std::string> Database::schema() const {
   return text;
 }
 
+Result<std::vector<std::pair<std::string, std::string>>> Database::plans() const {
+  std::vector<std::pair<std::string, std::string>> plans;
+  for (const auto& [sql, statement] : state_->statements) {
+    const std::string explained = "EXPLAIN QUERY PLAN " + std::string(sql);
+    sqlite3_stmt* plan = nullptr;
+    if (sqlite3_prepare_v2(state_->database, explained.c_str(), -1, &plan, nullptr) != SQLITE_OK)
+      return last_error("cannot explain");
+    std::string text;
+    while (sqlite3_step(plan) == SQLITE_ROW) {
+      text += reinterpret_cast<const char*>(sqlite3_column_text(plan, 3));
+      text += '\n';
+    }
+    sqlite3_finalize(plan);
+    plans.emplace_back(sql, std::move(text));
+  }
+  return plans;
+}
+
 Result<void> Database::check_integrity() {
   for (const char* pragma : {"PRAGMA integrity_check(3)", "PRAGMA foreign_key_check"}) {
     Query query = this->query(pragma);

@@ -11,6 +11,8 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "base/bytes.h"
 #include "base/result.h"
@@ -104,6 +106,8 @@ class Database {
   int version() const;                 // Of the schema.
   Result<std::string> schema() const;  // Its whole text, sorted by name, for tests.
   Result<void> check_integrity();
+  // How each statement that was used so far is run, for tests: its text and the plan.
+  Result<std::vector<std::pair<std::string, std::string>>> plans() const;
 
  private:
   friend class Query;

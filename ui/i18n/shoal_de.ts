@@ -144,6 +144,70 @@
 <context>
     <name>messages</name>
     <message>
+        <source>Ready. Other computers do all that is left of the jobs.</source>
+        <translation>Bereit. Andere Computer erledigen alles, was von den Aufträgen übrig ist.</translation>
+    </message>
+    <message>
+        <source>This coordinator&apos;s administrator lets this computer do nothing.</source>
+        <translation>Wer diesen Koordinator verwaltet, lässt diesen Computer nichts tun.</translation>
+    </message>
+    <message>
+        <source>You allow none of the jobs that there are.</source>
+        <translation>Sie erlauben keinen der Aufträge, die es gibt.</translation>
+    </message>
+    <message>
+        <source>It has as much work ahead as it should have.</source>
+        <translation>Es hat so viel Arbeit vor sich, wie es haben soll.</translation>
+    </message>
+    <message>
+        <source>Another computer&apos;s result was there first. This one is paid if it agrees.</source>
+        <translation>Das Ergebnis eines anderen Computers war zuerst da. Dieses wird vergütet, wenn es übereinstimmt.</translation>
+    </message>
+    <message>
+        <source>The result is not what was asked for: {0}.</source>
+        <translation>Das Ergebnis ist nicht das, wonach gefragt war: {0}.</translation>
+    </message>
+    <message>
+        <source>Ready. There is no job to work on now.</source>
+        <translation>Bereit. Gerade gibt es keinen Auftrag, an dem zu arbeiten wäre.</translation>
+    </message>
+    <message>
+        <source>Its results are not the same bits as those of other devices, which jobs need.</source>
+        <translation>Seine Ergebnisse sind nicht dieselben Bits wie die anderer Geräte, was Aufträge brauchen.</translation>
+    </message>
+    <message>
+        <source>The result is not needed any more.</source>
+        <translation>Das Ergebnis wird nicht mehr gebraucht.</translation>
+    </message>
+    <message>
+        <source>A result of this computer was wrong. It gets no more jobs before {0}.</source>
+        <translation>Ein Ergebnis dieses Computers war falsch. Bis {0} bekommt er keine Aufträge mehr.</translation>
+    </message>
+    <message>
+        <source>No model that the jobs need fits into this device whole.</source>
+        <translation>Kein Modell, das die Aufträge brauchen, passt ganz in dieses Gerät.</translation>
+    </message>
+    <message>
+        <source>All that is left takes longer than you leave it this device.</source>
+        <translation>Alles, was übrig ist, dauert länger, als Sie dieses Gerät überlassen.</translation>
+    </message>
+    <message>
+        <source>The jobs that there are run only on computers that the coordinator&apos;s administrator trusts.</source>
+        <translation>Die Aufträge, die es gibt, laufen nur auf Computern, denen der Verwalter des Koordinators vertraut.</translation>
+    </message>
+    <message>
+        <source>This device is not ready for jobs.</source>
+        <translation>Dieses Gerät ist nicht bereit für Aufträge.</translation>
+    </message>
+    <message>
+        <source>The job ended before anybody could check this result.</source>
+        <translation>Der Auftrag endete, bevor jemand dieses Ergebnis prüfen konnte.</translation>
+    </message>
+    <message>
+        <source>Other computers got another result than this one.</source>
+        <translation>Andere Computer kamen zu einem anderen Ergebnis als dieser.</translation>
+    </message>
+    <message>
         <source>{0} does not work: {1}</source>
         <translation>{0} funktioniert nicht: {1}</translation>
     </message>
