@@ -65,6 +65,11 @@ Result<void> Broker::submit_job(const JobSpec& spec, Millis now) {
   core_->see(now);
   return core_->submit_job(spec);
 }
+Result<void> Broker::reopen_job(const BrokerRows& rows, Millis now) {
+  core_->see(now);
+  return core_->take_up(rows);
+}
+bool Broker::knows_job(JobId job) const { return core_->knows_job(job); }
 bool Broker::pause_job(JobId job, bool paused, Millis now) {
   core_->see(now);
   return core_->pause_job(job, paused);
@@ -292,11 +297,15 @@ void Broker::Core::take_changes(std::vector<Change>& into) {
 Result<void> Broker::Core::restore(const BrokerRows& rows) {
   SHOAL_CHECK(hosts_.live() == 0 && jobs_.live() == 0);
   gather_until_ = now_ + rules_.gather;
+  last_unit_ = rows.last_unit.value;
+  last_lease_ = rows.last_lease.value;
+  return take_up(rows);
+}
+
+Result<void> Broker::Core::take_up(const BrokerRows& rows) {
   const auto corrupt = [](const char* what, int64_t id) {
     return Error{ErrorCode::kCorrupt, std::string(what) + " " + std::to_string(id)};
   };
-  last_unit_ = rows.last_unit.value;
-  last_lease_ = rows.last_lease.value;
   for (const KnownHostRow& row : rows.hosts) {
     if (row.facts.host.value <= 0 || host_by_id_.find(row.facts.host.value) != kNoSlot) {
       return corrupt("stored twice: host", row.facts.host.value);

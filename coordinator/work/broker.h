@@ -390,6 +390,10 @@ class Broker {
 
   // kInvalid: an id is taken, a task has no cost, the graph has a cycle or names a stranger.
   Result<void> submit_job(const JobSpec& spec, Millis now);
+  // A job that is over runs again, from its rows: those of one job, without hosts and leases, its
+  // poisoned units open. Fails as restore() does. REQUIRES: the broker does not know the job.
+  Result<void> reopen_job(const BrokerRows& rows, Millis now);
+  bool knows_job(JobId job) const;  // Runs, is paused, or has a result that is still pending.
   // False: no such job that runs.
   bool pause_job(JobId job, bool paused, Millis now);
   bool cancel_job(JobId job, Millis now);

@@ -18,6 +18,8 @@ class Broker::Core {
 
   // As in Broker, except that tick() is told first of every time.
   Result<void> restore(const BrokerRows& rows);
+  Result<void> take_up(const BrokerRows& rows);
+  bool knows_job(JobId job) const { return job_by_id_.find(job.value) != kNoSlot; }
   void host_known(const HostFacts& facts);
   void device_ready(const DeviceFacts& facts);
   void device_gone(DeviceId device);
