@@ -14,6 +14,10 @@ void Journal::note(const char* kind, const std::string& text, HostId host, Sessi
   write(kind, text, host, session);
 }
 
+void Journal::note_of_job(const char* kind, const std::string& text, JobId job) {
+  write(kind, text, {}, {}, job);
+}
+
 void Journal::note_of_host(const char* kind, const std::string& text, HostId host,
                            SessionId session) {
   const Millis now = clock_.now_monotonic();
@@ -45,9 +49,12 @@ void Journal::end_hours(Millis began_before) {
   }
 }
 
-void Journal::write(const char* kind, const std::string& text, HostId host, SessionId session) {
-  log_info("coordinator", kind, {{"host", host}, {"session", session}, {"text", text}});
-  const Result<void> added = table_.add_event({0, clock_.now_wall(), kind, host, session, text});
+void Journal::write(const char* kind, const std::string& text, HostId host, SessionId session,
+                    JobId job) {
+  log_info("coordinator", kind,
+           {{"host", host}, {"session", session}, {"job", job}, {"text", text}});
+  const Result<void> added =
+      table_.add_event({0, clock_.now_wall(), kind, host, session, text, job});
   if (!added.ok()) log_error("coordinator", "event_not_stored", {{"why", added.error()}});
 }
 

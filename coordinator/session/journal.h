@@ -20,6 +20,7 @@ class Journal {
 
   // A store that cannot be written does not stop the work: the log says so.
   void note(const char* kind, const std::string& text, HostId host = {}, SessionId session = {});
+  void note_of_job(const char* kind, const std::string& text, JobId job);
   // What a host brings about by itself, and could bring about for ever. Of more than
   // kHostEventsMax within an hour, the rest is only counted, and one event says how many there
   // were.
@@ -33,7 +34,8 @@ class Journal {
     int64_t noted = 0, left_out = 0;
   };
   void end_hours(Millis began_before);
-  void write(const char* kind, const std::string& text, HostId host, SessionId session);
+  void write(const char* kind, const std::string& text, HostId host, SessionId session,
+             JobId job = {});
 
   SessionTable& table_;
   const Clock& clock_;

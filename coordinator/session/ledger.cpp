@@ -62,6 +62,7 @@ Result<void> Ledger::lease_ended(const LeaseWork& work, const Judgement& judgeme
     LedgerRow row;
     row.lease = work.lease;
     row.session = work.session;
+    row.unit = work.unit;
     row.host = work.host;
     row.device = work.device;
     row.kind = work.job_class.kind;
@@ -77,6 +78,19 @@ Result<void> Ledger::lease_ended(const LeaseWork& work, const Judgement& judgeme
     row.id = id;
     return add_receipt(row, judgement, /*was_pending=*/false);
   });
+}
+
+Result<CreditParts> Ledger::judge_unit(LeaseId lease, const Judgement& judgement) {
+  CreditParts worth;
+  SHOAL_TRY(table_.transaction([&]() -> Result<void> {
+    SHOAL_TRY_ASSIGN(work, table_.find(lease));
+    if (!work) return {};
+    SHOAL_TRY_ASSIGN(judged, table_.is_judged(work->id));
+    if (judged) return {};
+    worth = CreditParts{work->credit_parts};
+    return add_receipt(*work, judgement, /*was_pending=*/true);
+  }));
+  return worth;
 }
 
 Result<void> Ledger::settle(SessionId session, const std::set<HostId>& distrusted) {

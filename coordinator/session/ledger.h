@@ -28,6 +28,7 @@ struct LeaseWork {
   int64_t first_fragment = 0, last_fragment = 0;
   int64_t rows = 0;
   Flops flops;
+  UnitId unit;  // Of a unit's lease, which has no session; else 0.
 };
 
 class Ledger {
@@ -39,6 +40,9 @@ class Ledger {
   // Writes the lease's row and its first receipt. A lease that ended before changes nothing: it
   // is not paid twice.
   Result<void> lease_ended(const LeaseWork& work, const Judgement& judgement);
+  // Judges a unit's lease that is pending; one that was judged before, or is not known, is left.
+  // What it was worth.
+  Result<CreditParts> judge_unit(LeaseId lease, const Judgement& judgement);
   // The session is over: judges what of it is pending.
   Result<void> settle(SessionId session, const std::set<HostId>& distrusted);
   // At start, before the former run's sessions and leases are marked as ended: settles them.

@@ -244,6 +244,18 @@ Result<std::vector<DeviceRow>> HostTable::devices(HostId host) {
   }
 }
 
+Result<std::optional<DeviceId>> HostTable::device_id(HostId host, const std::string& name_on_host) {
+  Query query = store_.query("SELECT id FROM device WHERE host_id = ? AND name_on_host = ?");
+  SHOAL_TRY_ASSIGN(some, query.bind(host.value).bind(name_on_host).row());
+  return some ? std::optional<DeviceId>(DeviceId{query.integer(0)}) : std::nullopt;
+}
+
+Result<std::string> HostTable::device_name(DeviceId device) {
+  Query query = store_.query("SELECT name_on_host FROM device WHERE id = ?");
+  SHOAL_TRY_ASSIGN(some, query.bind(device.value).row());
+  return some ? query.text(0) : std::string();
+}
+
 Result<void> HostTable::add_invite(const Digest& secret, Millis now, Millis expires_at,
                                    int64_t uses_max) {
   Query query = store_.query(

@@ -67,6 +67,9 @@ class HostTable {
   // `present` are seen now.
   Result<void> forget_devices(HostId host, std::span<const std::string> present, Millis now);
   Result<std::vector<DeviceRow>> devices(HostId host);
+  // Its number, which no other device ever has. Nothing when it is not known (any more).
+  Result<std::optional<DeviceId>> device_id(HostId host, const std::string& name_on_host);
+  Result<std::string> device_name(DeviceId device);  // On its host; empty likewise.
 
   // Only the digest of an invite's secret is kept.
   Result<void> add_invite(const Digest& secret, Millis now, Millis expires_at, int64_t uses_max);

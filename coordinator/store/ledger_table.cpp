@@ -5,11 +5,11 @@ namespace {
 
 #define WORK_COLUMNS                                                                \
   "ledger.id, lease_id, session_id, ledger.host_id, device, kind, model, privacy, " \
-  "first_fragment, last_fragment, row_count, flops, credit_parts, ended_at_ms"
+  "first_fragment, last_fragment, row_count, flops, credit_parts, ended_at_ms, unit_id"
 #define RECEIPT_COLUMNS                                                                 \
   "receipt.id, receipt.host_id, number, ledger_id, verdict, reason, at_ms, signature, " \
   "confirmed_parts_sum, pending_parts_sum, rejected_parts_sum"
-constexpr int kWorkColumns = 14;
+constexpr int kWorkColumns = 15;
 
 LedgerRow work_of(const Query& query) {
   LedgerRow work;
@@ -27,6 +27,7 @@ LedgerRow work_of(const Query& query) {
   work.flops = Flops{query.integer(11)};
   work.credit_parts = query.integer(12);
   work.ended_at = Millis{query.integer(13)};
+  work.unit = UnitId{query.integer(14)};
   return work;
 }
 
@@ -71,11 +72,23 @@ Result<bool> LedgerTable::has(LeaseId lease) {
   return query.bind(lease.value).row();
 }
 
+Result<std::optional<LedgerRow>> LedgerTable::find(LeaseId lease) {
+  Query query = store_.query("SELECT " WORK_COLUMNS " FROM ledger WHERE lease_id = ?");
+  SHOAL_TRY_ASSIGN(some, query.bind(lease.value).row());
+  if (!some) return std::optional<LedgerRow>();
+  return std::optional<LedgerRow>(work_of(query));
+}
+
+Result<bool> LedgerTable::is_judged(int64_t ledger_id) {
+  Query query = store_.query("SELECT 1 FROM receipt WHERE ledger_id = ? AND verdict <> 'pending'");
+  return query.bind(ledger_id).row();
+}
+
 Result<int64_t> LedgerTable::add(const LedgerRow& work) {
   Query query = store_.query(
       "INSERT INTO ledger (lease_id, session_id, host_id, device, kind, model, privacy, "
-      "first_fragment, last_fragment, row_count, flops, credit_parts, ended_at_ms) "
-      "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+      "first_fragment, last_fragment, row_count, flops, credit_parts, ended_at_ms, unit_id) "
+      "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
   SHOAL_TRY(query.bind(work.lease.value)
                 .bind(work.session.value)
                 .bind(work.host.value)
@@ -89,6 +102,7 @@ Result<int64_t> LedgerTable::add(const LedgerRow& work) {
                 .bind(work.flops.count)
                 .bind(work.credit_parts)
                 .bind(work.ended_at.count)
+                .bind(work.unit.value)
                 .run());
   return store_.last_id();
 }
@@ -123,7 +137,7 @@ Result<LedgerTable::Newest> LedgerTable::newest(HostId host) {
 Result<std::vector<LedgerRow>> LedgerTable::pending(SessionId session) {
   Query query = store_.query(
       "SELECT " WORK_COLUMNS
-      " FROM ledger WHERE session_id = ? AND NOT EXISTS (SELECT 1 FROM "
+      " FROM ledger WHERE session_id = ? AND session_id <> 0 AND NOT EXISTS (SELECT 1 FROM "
       "receipt WHERE ledger_id = ledger.id AND verdict <> 'pending') ORDER BY ledger.id");
   query.bind(session.value);
   return all_of(std::move(query), work_of);

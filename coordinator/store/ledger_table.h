@@ -13,7 +13,8 @@ namespace shoal {
 struct LedgerRow {
   int64_t id = 0;
   LeaseId lease;
-  SessionId session;
+  SessionId session;  // Of a stage's lease; else 0.
+  UnitId unit;        // Of a unit's; else 0.
   HostId host;
   std::string device, kind, model, privacy;
   int64_t first_fragment = 0, last_fragment = 0;
@@ -66,6 +67,8 @@ class LedgerTable {
   }
 
   Result<bool> has(LeaseId lease);
+  Result<std::optional<LedgerRow>> find(LeaseId lease);
+  Result<bool> is_judged(int64_t ledger_id);            // Confirmed or rejected.
   Result<int64_t> add(const LedgerRow& work);           // Its id is not used.
   Result<void> add_receipt(const ReceiptRow& receipt);  // Likewise.
 

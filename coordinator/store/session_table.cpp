@@ -150,27 +150,47 @@ Result<int64_t> SessionTable::fail_unfinished(Millis at, const std::string& reas
 
 Result<void> SessionTable::add_event(const EventRow& event) {
   Query query = store_.query(
-      "INSERT INTO event (at_ms, kind, host_id, session_id, text) VALUES (?, ?, ?, ?, ?)");
+      "INSERT INTO event (at_ms, kind, host_id, session_id, text, job_id) "
+      "VALUES (?, ?, ?, ?, ?, ?)");
   return query.bind(event.at.count)
       .bind(event.kind)
       .bind(event.host.value)
       .bind(event.session.value)
       .bind(event.text)
+      .bind(event.job.value)
       .run();
 }
 
-Result<std::vector<EventRow>> SessionTable::events(int64_t after_id, int64_t count_max) {
+namespace {
+
+#define EVENT_COLUMNS "id, at_ms, kind, host_id, session_id, text, job_id"
+
+Result<std::vector<EventRow>> events_of(Query query) {
   std::vector<EventRow> events;
-  Query query = store_.query(
-      "SELECT id, at_ms, kind, host_id, session_id, text FROM event WHERE id > ? ORDER BY id LIMIT "
-      "?");
-  query.bind(after_id).bind(count_max);
   while (true) {
     SHOAL_TRY_ASSIGN(some, query.row());
     if (!some) return events;
     events.push_back({query.integer(0), Millis{query.integer(1)}, query.text(2),
-                      HostId{query.integer(3)}, SessionId{query.integer(4)}, query.text(5)});
+                      HostId{query.integer(3)}, SessionId{query.integer(4)}, query.text(5),
+                      JobId{query.integer(6)}});
   }
+}
+
+}  // namespace
+
+Result<std::vector<EventRow>> SessionTable::events(int64_t after_id, int64_t count_max) {
+  Query query =
+      store_.query("SELECT " EVENT_COLUMNS " FROM event WHERE id > ? ORDER BY id LIMIT ?");
+  query.bind(after_id).bind(count_max);
+  return events_of(std::move(query));
+}
+
+Result<std::vector<EventRow>> SessionTable::events_of_job(JobId job, int64_t count_max) {
+  Query query = store_.query("SELECT " EVENT_COLUMNS
+                             " FROM (SELECT * FROM event WHERE job_id = ? AND job_id <> 0 "
+                             "ORDER BY id DESC LIMIT ?) ORDER BY id");
+  query.bind(job.value).bind(count_max);
+  return events_of(std::move(query));
 }
 
 }  // namespace shoal

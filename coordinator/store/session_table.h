@@ -36,6 +36,7 @@ struct EventRow {
   HostId host;        // 0: about none.
   SessionId session;  // 0: about none.
   std::string text;
+  JobId job;  // 0: about none.
 };
 
 class SessionTable {
@@ -64,6 +65,7 @@ class SessionTable {
 
   Result<void> add_event(const EventRow& event);  // Its id is not used.
   Result<std::vector<EventRow>> events(int64_t after_id, int64_t count_max);
+  Result<std::vector<EventRow>> events_of_job(JobId job, int64_t count_max);  // The last so many.
 
  private:
   Store& store_;

@@ -9,6 +9,8 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/files.h"
 #include "base/sqlite/database.h"
@@ -46,6 +48,9 @@ class Store {
   int version() const { return database_->version(); }                // Of the schema.
   Result<std::string> schema() const { return database_->schema(); }  // Its whole text, for tests.
   Result<void> check_integrity() { return database_->check_integrity(); }
+  Result<std::vector<std::pair<std::string, std::string>>> plans() const {  // Likewise.
+    return database_->plans();
+  }
 
  private:
   FileLock lock_;

@@ -9,12 +9,14 @@
 #include "base/host.h"
 #include "base/random.h"
 #include "coordinator/store/host_table.h"
+#include "coordinator/store/job_table.h"
 #include "coordinator/store/ledger_table.h"
 #include "coordinator/store/model_table.h"
 #include "coordinator/store/session_table.h"
 #include "coordinator/store/setting_table.h"
 #include "coordinator/store/shard_store.h"
 #include "coordinator/store/store.h"
+#include "coordinator/store/unit_table.h"
 #include "tests/coordinator/faulty_vfs.h"
 
 using namespace shoal;
@@ -66,6 +68,8 @@ class StoreTest : public QObject {
   void invites_have_an_end_and_a_count();
   void models_are_whole_or_absent();
   void sessions_stages_and_leases_come_back();
+  void jobs_and_units_come_back();
+  void what_runs_all_day_reads_no_table_whole();
   void events_are_append_only();
   void no_failing_write_loses_or_halves_anything();
   void shards_are_proved_and_bounded();
@@ -352,6 +356,173 @@ void StoreTest::sessions_stages_and_leases_come_back() {
   Query open = store.value()->query("SELECT count(*) FROM lease WHERE ended_at_ms = 0");
   QVERIFY(open.row().value());
   QCOMPARE(open.integer(0), int64_t{0});
+}
+
+namespace {
+
+StoredJob some_job() {
+  StoredJob job;
+  job.name = "stories";
+  job.spec = "name = ...";
+  job.priority = 3;
+  job.submitted_at = Millis{1500};
+  for (int i = 0; i < 2; ++i) {
+    StoredTask task;
+    task.position = i;
+    task.name = i == 0 ? "write" : "grade";
+    task.model = "a model";
+    task.kind = i == 0 ? TaskKind::kGenerate : TaskKind::kScore;
+    task.items = 20;
+    task.flops_per_item = Flops{1000};
+    task.context = 64;
+    task.unit_items_max = 100;
+    if (i == 0) task.items_digest = digest_of(as_bytes("items"));
+    if (i == 1) task.after = {TaskId{0}};
+    job.tasks.push_back(task);
+  }
+  return job;
+}
+
+// A unit of five items from the grant to the end, in one batch or in several.
+std::vector<std::vector<Change>> unit_story(TaskId task, bool in_one_batch) {
+  const UnitId unit{1}, other{2};
+  const LeaseId lease{kUnitLeasesBegin + 1}, second{kUnitLeasesBegin + 2};
+  const Digest digest = digest_of(as_bytes("result"));
+  const std::vector<std::vector<Change>> steps = {
+      {UnitCut{unit, task, 0, 5}, UnitCut{other, task, 5, 5},
+       LeaseGranted{lease, unit, HostId{1}, DeviceId{1}, Purpose::kWork, Millis{10}, Millis{90}}},
+      {LeaseExtended{lease, Millis{120}}},
+      {LeaseEnded{lease, LeaseEndReason::kSubmitted, Millis{50}},
+       ResultReceived{lease, unit, digest, 1, ResultState::kPending, Millis{50}},
+       UnitWants{unit, UnitWant::kAudit}},
+      {LeaseGranted{second, unit, HostId{2}, DeviceId{3}, Purpose::kAudit, Millis{60}, Millis{99}},
+       ResultSuspected{lease}},
+      {LeaseEnded{second, LeaseEndReason::kSubmitted, Millis{70}},
+       ResultReceived{second, unit, digest, 1, ResultState::kPending, Millis{70}},
+       ResultConfirmed{lease, unit, HostId{1}, Flops{5000}},
+       ResultRejected{second, unit, HostId{2}, RejectReason::kWrong},
+       UnitDone{unit, task, lease, digest}, UnitPoisoned{other, task},
+       HostChanged{HostId{1}, 1, 0, Millis{0}}, HostChanged{HostId{2}, 0, 1, Millis{900}}},
+  };
+  if (!in_one_batch) return steps;
+  std::vector<Change> all;
+  for (const auto& step : steps) all.insert(all.end(), step.begin(), step.end());
+  return {all};
+}
+
+}  // namespace
+
+void StoreTest::jobs_and_units_come_back() {
+  for (const bool in_one_batch : {false, true}) {
+    const TempDir folder;
+    const auto opened = Store::open(folder.path());
+    Store& store = *opened.value();
+    HostTable hosts(store);
+    QVERIFY(hosts.enrol(some_host(1)).ok() && hosts.enrol(some_host(2)).ok());
+    JobTable jobs(store);
+    UnitTable units(store);
+    StoredJob job = some_job();
+    QVERIFY(jobs.add(job).ok());
+    QVERIFY(job.id && job.tasks[1].id);
+    QCOMPARE(job.tasks[1].after[0], job.tasks[0].id);
+    const TaskId task = job.tasks[0].id;
+    const Digest digest = digest_of(as_bytes("result")), other = digest_of(as_bytes("other"));
+    int step = 0;
+    for (const auto& changes : unit_story(task, in_one_batch)) {
+      const std::pair<HostId, uint64_t> serials[] = {{HostId{1}, 4}, {HostId{2}, 9}};
+      QVERIFY(store.transaction([&] { return units.write(changes, serials); }).ok());
+      if (++step == 3) {
+        BrokerRows rows;
+        QVERIFY(units.load(rows).ok());
+        QCOMPARE(rows.units.size(), size_t{2});
+        QVERIFY(rows.units[0].want == UnitWant::kAudit);
+        QCOMPARE(rows.leases.size(), size_t{1});
+        QVERIFY(rows.leases[0].state == ResultState::kPending && !rows.leases[0].live);
+        QCOMPARE(rows.leases[0].granted.until, Millis{120});
+        QCOMPARE(units.figures(task).value().pending, int64_t{5});
+      }
+    }
+    QVERIFY(units.add_result(UnitId{1}, digest, 3, as_bytes("abc")).ok());
+    QVERIFY(units.add_result(UnitId{1}, digest, 3, as_bytes("abc")).ok());
+    QVERIFY(units.add_result(UnitId{1}, other, 3, as_bytes("xyz")).ok());
+    QVERIFY(units.remove_other_results(UnitId{1}, digest).ok());
+    const auto ended = units.ended_units(task, 0, 10).value();
+    QCOMPARE(ended.size(), size_t{2});
+    QVERIFY(ended[0].done && ended[0].digest == digest);
+    QCOMPARE(as_text(ended[0].bytes), std::string_view("abc"));
+    QVERIFY(!ended[1].done);
+    QCOMPARE(units.ended_units(task, 5, 10).value().size(), size_t{1});
+    const TaskFigures figures = units.figures(task).value();
+    QCOMPARE(figures.cut, int64_t{10});
+    QCOMPARE(figures.done, int64_t{5});
+    QCOMPARE(figures.poisoned, int64_t{5});
+    const auto found = units.find_lease(LeaseId{kUnitLeasesBegin + 2}).value();
+    QVERIFY(found && found->unit_done && found->row.state == ResultState::kRejected);
+    QCOMPARE(found->row.granted.host, HostId{2});
+    QVERIFY(!units.find_lease(LeaseId{5}).value());
+    QVERIFY(units.job_of(UnitId{2}).value() == job.id);
+
+    BrokerRows rows;
+    QVERIFY(units.load(rows).ok());
+    QVERIFY(rows.units.empty() && rows.leases.empty());
+    QCOMPARE(rows.last_lease, LeaseId{kUnitLeasesBegin + 2});
+    QCOMPARE(rows.hosts.size(), size_t{2});
+    QCOMPARE(rows.hosts[1].record.quarantined_until, Millis{900});
+    QCOMPARE(rows.hosts[1].serial, uint64_t{9});
+
+    QVERIFY(jobs.add_credit(job.id, 7).ok() && jobs.add_credit(job.id, 5).ok());
+    QVERIFY(jobs.set_task_state(task, TaskState::kDone).ok());
+    QVERIFY(jobs.set_output(task, other).ok());
+    QCOMPARE(jobs.live().value().size(), size_t{1});
+    QVERIFY(jobs.set_state(job.id, JobState::kCancelled, "why not", Millis{2000}).ok());
+    QVERIFY(jobs.live().value().empty());
+    const auto stored = jobs.find(job.id).value();
+    QVERIFY(stored && stored->state == JobState::kCancelled);
+    QCOMPARE(stored->credit_parts, int64_t{12});
+    QCOMPARE(stored->reason, std::string("why not"));
+    QVERIFY(stored->tasks[0].output_digest == other && !stored->tasks[1].output_digest);
+    QCOMPARE(jobs.list(0).value().size(), size_t{0});
+    QCOMPARE(jobs.list(1).value().size(), size_t{1});
+    QVERIFY(jobs.has_file(other).value() && !jobs.has_file(digest).value());
+  }
+}
+
+// Goal: what is done for each unit stays as quick when there are millions of rows. Method: the plan
+// of each statement that a unit needs.
+void StoreTest::what_runs_all_day_reads_no_table_whole() {
+  const TempDir folder;
+  const auto opened = Store::open(folder.path());
+  Store& store = *opened.value();
+  HostTable hosts(store);
+  const HostId host = hosts.enrol(some_host(1)).value();
+  QVERIFY(hosts.enrol(some_host(2)).ok());
+  JobTable jobs(store);
+  UnitTable units(store);
+  StoredJob job = some_job();
+  QVERIFY(jobs.add(job).ok());
+  const TaskId task = job.tasks[0].id;
+  for (const auto& changes : unit_story(task, false)) {
+    const std::pair<HostId, uint64_t> serials[] = {{HostId{1}, 4}};
+    QVERIFY(store.transaction([&] { return units.write(changes, serials); }).ok());
+  }
+  const Digest digest = digest_of(as_bytes("result"));
+  QVERIFY(units.add_result(UnitId{1}, digest, 3, as_bytes("abc")).ok());
+  QVERIFY(units.remove_other_results(UnitId{1}, digest).ok());
+  QVERIFY(units.find_lease(LeaseId{kUnitLeasesBegin + 1}).ok());
+  QVERIFY(units.job_of(UnitId{1}).ok());
+  QVERIFY(units.figures(task).ok());
+  QVERIFY(units.ended_units(task, 0, 10).ok());
+  QVERIFY(units.add_late_result(LeaseId{kUnitLeasesBegin + 1}, digest, true, Millis{1}).ok());
+  QVERIFY(jobs.add_credit(job.id, 1).ok());
+  QVERIFY(hosts.device_id(host, "cpu").ok() && hosts.device_name(DeviceId{1}).ok());
+  LedgerTable ledger(store);
+  QVERIFY(ledger.newest(host).ok() && ledger.has(LeaseId{1}).ok());
+  QVERIFY(ledger.find(LeaseId{1}).ok() && ledger.is_judged(1).ok());
+  const auto plans = store.plans().value();
+  QVERIFY(plans.size() > 15);
+  for (const auto& [sql, plan] : plans) {
+    QVERIFY2(plan.find("SCAN") == std::string::npos, (sql + "\n" + plan).c_str());
+  }
 }
 
 void StoreTest::events_are_append_only() {

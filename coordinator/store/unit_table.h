@@ -1,0 +1,79 @@
+#pragma once
+// Units, the leases on them, what came back, and what the broker thinks of hosts: its changes as
+// rows, and the rows from which it begins again. Decides nothing.
+
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/digest.h"
+#include "coordinator/store/store.h"
+#include "coordinator/work/broker.h"
+
+namespace shoal {
+
+// The ids of units' leases begin here: the ledger knows them beside those of stages.
+constexpr int64_t kUnitLeasesBegin = int64_t{1} << 40;
+
+// A lease with its unit, as the rows have them.
+struct FoundLease {
+  LeaseRow row;
+  UnitCut cut;
+  bool unit_done = false;
+  Digest unit_digest;  // Of a done one.
+};
+
+struct TaskFigures {  // In items.
+  int64_t cut = 0, done = 0, poisoned = 0, pending = 0, leased = 0;
+  int64_t units_poisoned = 0;
+};
+
+// A unit of a task that is done or poisoned, with the bytes of its result.
+struct EndedUnit {
+  UnitCut cut;
+  bool done = false;
+  Digest digest;
+  int64_t size = 0;
+  ByteVector bytes;  // Empty when they are in a file.
+};
+
+class UnitTable {
+ public:
+  explicit UnitTable(Store& store) : store_(store) {}  // The store outlives the table.
+
+  // Those of the changes that concern units, leases, results and hosts. What happens to one row is
+  // written once. REQUIRES: inside a transaction. `serials`: the greatest of each host's results.
+  Result<void> write(std::span<const Change> changes,
+                     std::span<const std::pair<HostId, uint64_t>> serials);
+
+  // The bytes of a result; `bytes` is empty when they are in a file. Nothing when they are known.
+  Result<void> add_result(UnitId unit, const Digest& digest, int64_t size, ByteSpan bytes);
+  // All of the unit's but this one.
+  Result<void> remove_other_results(UnitId unit, const Digest& digest);
+  Result<void> remove_results(TaskId task);
+  Result<bool> has_result_file(UnitId unit, const Digest& digest);
+
+  Result<std::optional<JobId>> job_of(UnitId unit);
+  Result<std::optional<FoundLease>> find_lease(LeaseId id);
+  Result<TaskFigures> figures(TaskId task);
+  // In order of their items, at most so many, those with items from `first_item` on.
+  Result<std::vector<EndedUnit>> ended_units(TaskId task, int64_t first_item, int64_t count_max);
+  // A first result for a unit that is done already.
+  Result<void> add_late_result(LeaseId lease, const Digest& digest, bool agrees, Millis at);
+  // Poisoned units are open again, and who failed at one may try it again.
+  Result<void> reopen_poisoned(TaskId task);
+
+  // Those that are open, without their leases.
+  Result<void> load_open(TaskId task, BrokerRows& rows);
+  // Hosts without their facts; no jobs, no tasks.
+  Result<void> load(BrokerRows& rows);
+
+ private:
+  Result<void> insert_lease(const LeaseRow& lease);
+
+  Store& store_;
+};
+
+}  // namespace shoal
