@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "coordinator/rpc/admin_server.h"
 #include "coordinator/rpc/coordinator_server.h"
+#include "coordinator/rpc/model_upload.h"
 #include "coordinator/rpc/parts.h"
 
 namespace shoal {
@@ -22,11 +23,30 @@ Result<void> remove_strays(Parts& parts) {
   return {};
 }
 
+JobNeeds job_needs(Parts& parts) {
+  const CoordinatorSettings& settings = parts.folder.settings;
+  return {*parts.folder.store,
+          parts.timer,
+          parts.clock,
+          parts.random,
+          parts.pool,
+          parts.hosts,
+          parts.sessions,
+          parts.ledger,
+          parts.journal,
+          parts.needs.stopping,
+          settings.jobs,
+          settings.session.rows_max,
+          parts.folder.path / "jobs",
+          [&parts](const std::string& name) { return use_model(parts, name); }};
+}
+
 }  // namespace
 
 Coordinator::Coordinator(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 
 Coordinator::~Coordinator() noexcept(false) {
+  parts_->jobs = nullptr;  // It stores what is decided.
   parts_->journal.tell_left_out();
   parts_->journal.note("coordinator_stopped", "in order");
 }
@@ -43,6 +63,8 @@ Result<std::unique_ptr<Coordinator>> Coordinator::open(DataFolder folder, kj::Ti
                       unfinished == 0
                           ? "in order"
                           : std::to_string(unfinished) + " sessions of a former run failed");
+  SHOAL_TRY_ASSIGN(jobs, JobService::open(job_needs(*parts)));
+  parts->jobs = std::move(jobs);
   return std::make_unique<Coordinator>(std::move(parts));
 }
 

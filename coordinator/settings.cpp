@@ -1,8 +1,10 @@
 #include "coordinator/settings.h"
 
+#include <algorithm>
 #include <charconv>
 
 #include "base/host.h"
+#include "schema/limits.h"
 
 namespace shoal {
 
@@ -48,6 +50,37 @@ std::span<const SettingSpec> coordinator_setting_table() {
        "memory, the rest in files.",
        0, 1e15},
       {"session.live_max", int64_t{64}, "Sessions at a time.", 1, 100'000},
+      {"jobs.unit_ms", int64_t{600'000},
+       "A unit is cut so that its device needs about so long, unless its job says otherwise.", 100,
+       86'400'000},
+      {"jobs.unit_ms_max", int64_t{1'200'000},
+       "No device is given a unit, cut for another one, that takes it longer.", 100, 604'800'000},
+      {"jobs.lease_slack_ms", int64_t{300'000},
+       "A lease lasts three times what its unit is expected to take, and so much longer.", 100,
+       86'400'000},
+      {"jobs.gone_grace_ms", int64_t{600'000},
+       "A device that went away has so long to come back before its units are handed out again.",
+       100, 86'400'000},
+      {"jobs.gather_ms", int64_t{120'000},
+       "After a start no result is checked before hosts had so long to come back.", 0, 3'600'000},
+      {"jobs.ask_again_ms_min", int64_t{10'000},
+       "How soon a device without work asks again, at least.", 10, 3'600'000},
+      {"jobs.ask_again_ms_max", int64_t{600'000}, "And at most.", 10, 86'400'000},
+      {"jobs.claim_ms", int64_t{1'800'000},
+       "A device that shall check a result and asks for no work so long loses that to another one.",
+       100, 86'400'000},
+      {"jobs.pending_ms_max", int64_t{86'400'000},
+       "A host whose oldest result waits so long for a check is checked.", 100, 2'592'000'000},
+      {"jobs.quarantine_ms", int64_t{86'400'000},
+       "How long a host whose result was wrong gets no units; twice as long at each further one.",
+       100, 2'592'000'000},
+      {"jobs.audit_floor", 0.02,
+       "At least this part of a proven host's results is computed by another host too.", 0, 1},
+      {"jobs.newcomer_units", int64_t{10},
+       "All results of a host are checked until so many in a row were right.", 0, 100'000},
+      {"jobs.poison_hosts", int64_t{3},
+       "A unit that fails on the hosts of so many owners is put aside.", 1, 100},
+      {"jobs.sequences_max", int64_t{16}, "Items that a device works on side by side.", 1, 1024},
       {"stop.drain_ms", int64_t{10'000},
        "How long a coordinator that is told to stop lets sessions finish.", 0, 3'600'000},
   };
@@ -74,6 +107,24 @@ CoordinatorSettings coordinator_settings(const Settings& settings) {
   session.device_failures_max = settings.integer("session.device_failures_max");
   session.kept_memory_max = settings.integer("session.kept_memory_bytes_max");
   session.live_max = settings.integer("session.live_max");
+  BrokerRules& rules = out.jobs.rules;
+  rules.unit_target = Millis{settings.integer("jobs.unit_ms")};
+  rules.unit_max = Millis{settings.integer("jobs.unit_ms_max")};
+  rules.lease_slack = Millis{settings.integer("jobs.lease_slack_ms")};
+  rules.gone_grace = Millis{settings.integer("jobs.gone_grace_ms")};
+  rules.gather = Millis{settings.integer("jobs.gather_ms")};
+  rules.ask_again_min = Millis{settings.integer("jobs.ask_again_ms_min")};
+  rules.ask_again_max =
+      std::max(rules.ask_again_min, Millis{settings.integer("jobs.ask_again_ms_max")});
+  rules.claim_max = Millis{settings.integer("jobs.claim_ms")};
+  rules.pending_max = Millis{settings.integer("jobs.pending_ms_max")};
+  rules.quarantine = Millis{settings.integer("jobs.quarantine_ms")};
+  rules.quarantine_max = std::max(rules.quarantine, rules.quarantine_max);
+  rules.audit_floor = settings.real("jobs.audit_floor");
+  rules.newcomer_units = static_cast<int>(settings.integer("jobs.newcomer_units"));
+  rules.poison_hosts = static_cast<int>(settings.integer("jobs.poison_hosts"));
+  rules.unit_items_max = limits::kItemsPerUnitMax;
+  out.jobs.sequences_max = settings.integer("jobs.sequences_max");
   return out;
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/settings.h"
+#include "coordinator/jobs/options.h"
 #include "coordinator/session/options.h"
 
 namespace shoal {
@@ -23,6 +24,7 @@ struct CoordinatorSettings {
   Millis ping_interval;
   Millis drain;
   SessionOptions session;
+  JobOptions jobs;
 };
 
 CoordinatorSettings coordinator_settings(const Settings& settings);

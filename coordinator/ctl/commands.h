@@ -62,6 +62,15 @@ Result<void> ledger_list(const Context& context);
 Result<void> ledger_show(const Context& context, uint64_t host, uint64_t after, uint32_t count);
 Result<void> ledger_reconcile(const Context& context);
 
+Result<void> job_submit(const Context& context, const std::string& path);
+Result<void> job_list(const Context& context, uint32_t ended_max);
+Result<void> job_show(const Context& context, uint64_t id);
+Result<void> job_watch(const Context& context, uint64_t id);  // Until it ends.
+Result<void> job_change(const Context& context, uint64_t id, rpc::Admin::JobChange change);
+// Of an empty `task` the last one; to the standard output when `out` is empty.
+Result<void> job_results(const Context& context, uint64_t id, const std::string& task,
+                         const std::string& out);
+
 struct GenerateOptions {
   std::string model, prompt, privacy = "public";
   uint32_t max_tokens = 128;

@@ -94,6 +94,43 @@ int main(int argc, char** argv) {
   line.command(ledger, "reconcile", "Check that all sums, numbers and signatures agree",
                with(ctl::ledger_reconcile));
 
+  CLI::App& job = line.group("job", "Submit jobs, watch them, and get what came out");
+  std::string job_file, task, out;
+  uint64_t job_id = 0;
+  uint32_t jobs_ended = 20;
+  line.command(job, "submit", "Submit a job file (docs/JOBS.md) with its inputs",
+               with([&](const ctl::Context& c) { return ctl::job_submit(c, job_file); }))
+      .add_option("file", job_file, "A job file, TOML or JSON")
+      ->required();
+  line.command(job, "list", "Show live jobs and the last that ended",
+               with([&](const ctl::Context& c) { return ctl::job_list(c, jobs_ended); }))
+      .add_option("--ended", jobs_ended, "How many that ended");
+  const auto add_job_id = [&](CLI::App& app) -> CLI::App& {
+    app.add_option("id", job_id, "As job list shows it")->required();
+    return app;
+  };
+  add_job_id(line.command(job, "show", "Show a job, its tasks and what happened",
+                          with([&](const ctl::Context& c) { return ctl::job_show(c, job_id); })));
+  add_job_id(line.command(job, "watch", "Show a job's progress until it ends",
+                          with([&](const ctl::Context& c) { return ctl::job_watch(c, job_id); })));
+  const auto add_job_change = [&](const char* word, const char* help,
+                                  rpc::Admin::JobChange change) {
+    add_job_id(line.command(job, word, help, with([&job_id, change](const ctl::Context& c) {
+                              return ctl::job_change(c, job_id, change);
+                            })));
+  };
+  add_job_change("cancel", "End a job; what is done of it stays", rpc::Admin::JobChange::CANCEL);
+  add_job_change("pause", "Hand out nothing of a job until it is resumed",
+                 rpc::Admin::JobChange::PAUSE);
+  add_job_change("resume", "Go on with a job that was paused", rpc::Admin::JobChange::RESUME);
+  add_job_change("retry", "Try again what was put aside of a job, because it failed everywhere",
+                 rpc::Admin::JobChange::RETRY);
+  CLI::App& results = add_job_id(line.command(
+      job, "results", "Get the output of a task, a JSON line for each item",
+      with([&](const ctl::Context& c) { return ctl::job_results(c, job_id, task, out); })));
+  results.add_option("--task", task, "Which task's; the last one's unless it is given");
+  results.add_option("--out", out, "A file to write, instead of the standard output");
+
   uint32_t ended = 20;
   line.command(line.group("session", "Show generations"), "list",
                "Show live sessions and the last that ended",

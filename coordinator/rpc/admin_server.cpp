@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "coordinator/data_folder.h"
+#include "coordinator/jobs/job_service.h"
 #include "coordinator/rpc/generation.h"
+#include "coordinator/rpc/job_desk.h"
 #include "coordinator/rpc/model_upload.h"
 #include "schema/limits.h"
 #include "schema/require.h"
@@ -45,6 +47,19 @@ void write_device(rpc::HostInfo::Device::Builder out, const DeviceRow& row, std:
   out.setDecodeRowsPerSecond(row.decode_rows_per_second);
   out.setState(std::string(state));
   out.setReason(reason);
+}
+
+JobId job_id(uint64_t id) { return JobId{static_cast<int64_t>(std::min<uint64_t>(id, INT64_MAX))}; }
+
+void write_events(capnp::List<rpc::Event>::Builder out, const std::vector<EventRow>& rows) {
+  for (uint i = 0; i < out.size(); ++i) {
+    out[i].setId(static_cast<uint64_t>(rows[i].id));
+    out[i].setAtMs(rows[i].at.count);
+    out[i].setKind(rows[i].kind);
+    out[i].setHostId(static_cast<uint64_t>(rows[i].host.value));
+    out[i].setSessionId(static_cast<uint64_t>(rows[i].session.value));
+    out[i].setText(rows[i].text);
+  }
 }
 
 class AdminServer final : public rpc::Admin::Server {
@@ -158,9 +173,11 @@ class AdminServer final : public rpc::Admin::Server {
     const Standing standing = standing_of(params.getStanding());
     rpc::require(parts_.hosts.set_standing(id, standing));
     parts_.journal.note("host_standing", std::string(standing_name(standing)), id);
+    parts_.jobs->host_known(id, standing == Standing::kTrusted, standing == Standing::kBanned, {});
     if (standing == Standing::kBanned) {
       if (const auto live = parts_.pool.hosts().find(id); live != parts_.pool.hosts().end()) {
         parts_.pool.detach(id, live->second->login);
+        parts_.jobs->host_gone(id);
       }
     } else {
       parts_.pool.set_trusted(id, standing == Standing::kTrusted);
@@ -190,16 +207,68 @@ class AdminServer final : public rpc::Admin::Server {
     const int64_t after = static_cast<int64_t>(std::min<uint64_t>(params.getAfterId(), INT64_MAX));
     const std::vector<EventRow> rows = rpc::require(parts_.sessions.events(
         after, std::min<uint32_t>(params.getCountMax(), limits::kListRowsMax)));
-    auto events = context.getResults().initEvents(static_cast<uint>(rows.size()));
-    for (uint i = 0; i < events.size(); ++i) {
-      events[i].setId(static_cast<uint64_t>(rows[i].id));
-      events[i].setAtMs(rows[i].at.count);
-      events[i].setKind(rows[i].kind);
-      events[i].setHostId(static_cast<uint64_t>(rows[i].host.value));
-      events[i].setSessionId(static_cast<uint64_t>(rows[i].session.value));
-      events[i].setText(rows[i].text);
-    }
+    write_events(context.getResults().initEvents(static_cast<uint>(rows.size())), rows);
     return kj::READY_NOW;
+  }
+
+  kj::Promise<void> submitJob(SubmitJobContext context) override {
+    std::string spec =
+        rpc::text_of(context.getParams().getSpec(), limits::kJobBytesMax, "job file");
+    std::vector<std::string> inputs;
+    auto upload = begin_job_upload(parts_, std::move(spec), inputs);
+    auto results = context.getResults();
+    results.setUpload(kj::mv(upload));
+    auto out = results.initInputs(static_cast<uint>(inputs.size()));
+    for (uint i = 0; i < out.size(); ++i) out.set(i, inputs[i]);
+    return kj::READY_NOW;
+  }
+
+  kj::Promise<void> listJobs(ListJobsContext context) override {
+    const std::vector<ShownJob> shown = rpc::require(parts_.jobs->list(
+        std::min<uint32_t>(context.getParams().getEndedMax(), limits::kListRowsMax)));
+    auto jobs = context.getResults().initJobs(static_cast<uint>(shown.size()));
+    for (uint i = 0; i < jobs.size(); ++i) write_job_info(jobs[i], shown[i]);
+    return kj::READY_NOW;
+  }
+
+  kj::Promise<void> showJob(ShowJobContext context) override {
+    const JobId id = job_id(context.getParams().getJobId());
+    auto results = context.getResults();
+    write_job_info(results.initJob(), rpc::require(parts_.jobs->show(id)));
+    const std::vector<EventRow> rows = rpc::require(parts_.jobs->events(id));
+    write_events(results.initEvents(static_cast<uint>(rows.size())), rows);
+    return kj::READY_NOW;
+  }
+
+  kj::Promise<void> changeJob(ChangeJobContext context) override {
+    const auto params = context.getParams();
+    const JobId id = job_id(params.getJobId());
+    JobOrder order = JobOrder::kPause;
+    switch (params.getChange()) {
+      case rpc::Admin::JobChange::PAUSE: break;
+      case rpc::Admin::JobChange::RESUME: order = JobOrder::kResume; break;
+      case rpc::Admin::JobChange::CANCEL: order = JobOrder::kCancel; break;
+      case rpc::Admin::JobChange::RETRY: order = JobOrder::kRetry; break;
+      default: rpc::throw_error({ErrorCode::kInvalid, "unknown change of a job"});
+    }
+    return parts_.jobs->change_job(id, order).then([this, id, context]() mutable {
+      write_job_info(context.getResults().initJob(), rpc::require(parts_.jobs->show(id)));
+    });
+  }
+
+  kj::Promise<void> jobResults(JobResultsContext context) override {
+    const auto params = context.getParams();
+    if (!params.hasSink()) rpc::throw_error({ErrorCode::kInvalid, "sink is missing"});
+    TaskOutput output = rpc::require(parts_.jobs->output(
+        job_id(params.getJobId()), rpc::text_of(params.getTask(), limits::kNameBytesMax, "task")));
+    auto results = context.getResults();
+    if (output.digest) results.setDigest(output.digest->hex());
+    results.setItems(static_cast<uint64_t>(output.items));
+    kj::Promise<void> sent =
+        send_output(std::move(output.path), output.temporary, params.getSink());
+    context.releaseParams();
+    context.allowCancellation();
+    return sent;
   }
 
   kj::Promise<void> listReceipts(ListReceiptsContext context) override {

@@ -10,7 +10,9 @@
 #include "base/random.h"
 #include "base/text.h"
 #include "coordinator/data_folder.h"
+#include "coordinator/jobs/job_service.h"
 #include "coordinator/rpc/card.h"
+#include "coordinator/rpc/unit_desk.h"
 #include "schema/limits.h"
 #include "schema/login.h"
 #include "schema/message.h"
@@ -85,6 +87,19 @@ PoolDevice device_of(rpc::DeviceReport::Reader report, kj::TimePoint now) {
   return device;
 }
 
+// Addresses of one network: the first 24 bits of IPv4, the first 48 of IPv6.
+uint64_t address_block(const std::string& address) {
+  std::string block = address;
+  if (const size_t dot = block.rfind('.'); dot != std::string::npos) {
+    block.resize(dot);
+  } else {
+    size_t colons = 0, end = 0;
+    while (end < block.size() && colons < 3) colons += block[end++] == ':' ? 1 : 0;
+    block.resize(end);
+  }
+  return load_le<uint64_t>(digest_of(as_bytes(block)).bytes.data());
+}
+
 // Held by a client while it is connected; its end is the host's leaving.
 class HostSessionServer final : public rpc::HostSession::Server {
  public:
@@ -130,6 +145,7 @@ class HostSessionServer final : public rpc::HostSession::Server {
     }));
     note_changes(devices);
     parts_.pool.report(id_, login_, std::move(devices));
+    parts_.jobs->devices_changed(id_);
     return kj::READY_NOW;
   }
 
@@ -177,6 +193,7 @@ class HostSessionServer final : public rpc::HostSession::Server {
     std::vector<JobClass> denied;
     for (const auto job_class : list) denied.push_back(read_job_class(job_class));
     parts_.pool.set_denied(id_, login_, denied);
+    parts_.jobs->devices_changed(id_);
     return kj::READY_NOW;
   }
 
@@ -199,6 +216,14 @@ class HostSessionServer final : public rpc::HostSession::Server {
     return kj::READY_NOW;
   }
 
+  kj::Promise<void> units(UnitsContext context) override {
+    require_current();
+    // The desk keeps the session: as long as the host holds it, it is here.
+    context.getResults().setDesk(
+        make_unit_desk(parts_, id_, login_, [this, self = thisCap()] { require_current(); }));
+    return kj::READY_NOW;
+  }
+
  private:
   // Every call is a sign of life, and none is heard after the session's end.
   void require_current() {
@@ -213,6 +238,7 @@ class HostSessionServer final : public rpc::HostSession::Server {
   void end(const char* event, const std::string& reason, bool in_order = false) {
     if (!parts_.pool.is_current(id_, login_)) return;
     parts_.pool.detach(id_, login_, in_order);
+    parts_.jobs->host_gone(id_);
     const Result<void> seen = parts_.hosts.set_last_seen(id_, parts_.clock.now_wall());
     if (!seen.ok()) log_error("coordinator", "last_seen_not_stored", {{"why", seen.error()}});
     parts_.journal.note_of_host(event, name_ + ": " + reason, id_);
@@ -330,6 +356,8 @@ class CoordinatorServer final : public rpc::Coordinator::Server {
     peer_.limit->bytes = limits::kMessageBytesMax;
     const bool trusted = known.standing == Standing::kTrusted;
     const uint64_t number = parts_.pool.attach(known.id, known.name, trusted, params.getHost());
+    parts_.jobs->host_gone(known.id);  // A former login of it.
+    parts_.jobs->host_known(known.id, trusted, false, address_block(peer_.address));
     parts_.journal.note_of_host("host_connected", known.name + " from " + peer_.address, known.id);
     auto results = context.getResults();
     results.setSession(kj::heap<HostSessionServer>(parts_, known.id, number, known.name));

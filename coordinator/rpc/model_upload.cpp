@@ -185,6 +185,11 @@ Result<void> remove_model(Parts& parts, const std::string& name) {
                                               std::to_string(users) +
                                               " live sessions; try again when they have ended"};
   }
+  if (parts.jobs->uses_model(name)) {
+    return Error{
+        ErrorCode::kUnavailable,
+        "model " + name + " is in use by a job; cancel it first, or try again when it is done"};
+  }
   SHOAL_TRY(parts.models.remove(found->id));
   parts.live_models.erase(name);
   parts.model_facts.erase(found->id);

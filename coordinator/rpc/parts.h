@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/random.h"
 #include "coordinator/data_folder.h"
+#include "coordinator/jobs/job_service.h"
 #include "coordinator/session/journal.h"
 #include "coordinator/session/ledger.h"
 #include "coordinator/session/pool.h"
@@ -83,7 +84,8 @@ struct Parts {
   SessionEnds ends;
   Pool pool;
   SessionNeeds needs;
-  std::set<Session*> live;  // Sessions register themselves.
+  std::unique_ptr<JobService> jobs;  // Null until the coordinator is open.
+  std::set<Session*> live;           // Sessions register themselves.
   std::map<std::string, std::shared_ptr<const LiveModel>> live_models;  // Those that were used.
   std::map<ModelId, ModelFacts> model_facts;                            // Those that were listed.
   std::optional<std::vector<OfferedModel>> offered;                     // Empty: to be read.

@@ -1,0 +1,1220 @@
+#include "coordinator/jobs/job_service.h"
+
+#include <kj/debug.h>
+
+#include <algorithm>
+
+#include "base/log.h"
+#include "coordinator/store/setting_table.h"
+#include "schema/limits.h"
+#include "schema/require.h"
+
+namespace shoal {
+namespace {
+
+constexpr char kClockKey[] = "jobs.clock_ms";  // When something was stored last, as now() has it.
+constexpr size_t kResultInTableBytesMax = size_t{64} << 10;
+constexpr int64_t kTokensPerAnswerMax = int64_t{4} << 20;
+constexpr uint32_t kUnitsPerAnswerMax = 8;  // A unit's message may have some megabytes.
+constexpr int64_t kUnitsReadAtOnce = 64;
+constexpr kj::Duration kRetry = 2 * kj::SECONDS;
+constexpr Millis kTickMin{1}, kTickMax{60'000};
+constexpr Millis kSampleEvery{5'000};
+constexpr size_t kSamplesMax = 61;
+constexpr double kFlopsPerWeightByte = 8;  // Of a step of some sequences side by side.
+constexpr double kUnmeasuredFlopsPerSecond = 1e9;
+constexpr Flops kItemFlopsMax{int64_t{1} << 53};
+
+kj::Duration duration_of(Millis time) { return time.count * kj::MILLISECONDS; }
+
+// Devices that share hardware and driver share their mistakes.
+uint32_t device_class(const DeviceRow& row) {
+  const Digest digest = digest_of(as_bytes(row.plane + "\n" + row.name + "\n" + row.driver));
+  return load_le<uint32_t>(digest.bytes.data());
+}
+
+// What a result had to run: the last token that was drawn never was.
+int64_t rows_of(const WorkItem& item, const ItemValues& values, TaskKind kind) {
+  const auto length = static_cast<int64_t>(item.tokens.size());
+  if (kind != TaskKind::kGenerate) return length;
+  return length + std::max<int64_t>(static_cast<int64_t>(values.tokens.size()) - 1, 0);
+}
+
+ItemShape shape_of(const WorkItem& item, const LiveTask& task) {
+  switch (task.spec.kind) {
+    case TaskKind::kGenerate: return {item.tokens_max, task.stop};
+    case TaskKind::kScore: {
+      return {static_cast<uint32_t>(item.tokens.size()) - item.score_from, {}};
+    }
+    case TaskKind::kEmbed: return {static_cast<uint32_t>(task.model->manifest.width), {}};
+  }
+  SHOAL_UNREACHABLE();
+}
+
+const char* ended_event(JobState state) {
+  switch (state) {
+    case JobState::kDone: return "job_done";
+    case JobState::kCancelled: return "job_cancelled";
+    case JobState::kFaulted: return "job_failed";
+    case JobState::kPaused: return "job_paused";
+    case JobState::kRunning: return "job_runs";
+  }
+  SHOAL_UNREACHABLE();
+}
+
+bool is_over(JobState state) {
+  return state == JobState::kDone || state == JobState::kCancelled || state == JobState::kFaulted;
+}
+
+}  // namespace
+
+// ---- Start -------------------------------------------------------------------------------------
+
+JobService::JobService(JobNeeds needs)
+    : needs_(std::move(needs)),
+      jobs_(needs_.store),
+      units_(needs_.store),
+      broker_(needs_.options.rules, Random(needs_.random.next_u64())),
+      wall_at_start_(needs_.clock.now_wall()),
+      monotonic_at_start_(needs_.clock.now_monotonic()),
+      tasks_running_(*this) {}
+
+JobService::~JobService() noexcept(false) {
+  // What was decided and told to nobody need not be kept, but it can be.
+  if (!backlog_.empty() || scheduled_) flush();
+}
+
+void JobService::taskFailed(kj::Exception&& exception) {
+  log_error("jobs", "failed", {{"why", rpc::error_of(exception)}});
+}
+
+Result<std::unique_ptr<JobService>> JobService::open(JobNeeds needs) {
+  SHOAL_TRY(make_folder(needs.folder));
+  auto service = std::make_unique<JobService>(std::move(needs));
+  SHOAL_TRY(service->restore());
+  return service;
+}
+
+// The coordinator's own time: the wall clock at the start, never before what was stored, and from
+// then on no jump of it counts.
+Millis JobService::now() const {
+  return wall_at_start_ + (needs_.clock.now_monotonic() - monotonic_at_start_);
+}
+
+Result<void> JobService::restore() {
+  SettingTable settings(needs_.store);
+  SHOAL_TRY_ASSIGN(clock_text, settings.get(kClockKey));
+  const Millis last{clock_text ? std::strtoll(clock_text->c_str(), nullptr, 10) : 0};
+  wall_at_start_ = std::max(wall_at_start_, last);
+
+  BrokerRows rows;
+  SHOAL_TRY(units_.load(rows));
+  if (rows.leases.empty()) {
+    // Nothing waits for a check: nobody need be waited for.
+    needs_.options.rules.gather = Millis{0};
+    broker_ = Broker(needs_.options.rules, Random(needs_.random.next_u64()));
+  }
+  SHOAL_TRY_ASSIGN(hosts, needs_.hosts.list(INT64_MAX));
+  std::map<HostId, size_t> places;
+  for (size_t i = 0; i < rows.hosts.size(); ++i) places[rows.hosts[i].facts.host] = i;
+  for (const HostRow& host : hosts) {
+    const auto [found, is_new] = places.try_emplace(host.id, rows.hosts.size());
+    if (is_new) rows.hosts.emplace_back();
+    HostFacts& facts = rows.hosts[found->second].facts;
+    facts.host = host.id;
+    facts.trusted = host.standing == Standing::kTrusted;
+    facts.banned = host.standing == Standing::kBanned;
+    hosts_[host.id] = facts;
+  }
+  SHOAL_TRY_ASSIGN(jobs, jobs_.live());
+  // Of jobs that are over, those of which something is still to be judged or to be written.
+  std::set<JobId> live, over;
+  for (const StoredJob& job : jobs) live.insert(job.id);
+  for (const UnitRow& unit : rows.units) {
+    SHOAL_TRY_ASSIGN(id, units_.job_of(unit.cut.unit));
+    if (id && !live.contains(*id)) over.insert(*id);
+  }
+  SHOAL_TRY_ASSIGN(without_output, jobs_.without_output());
+  for (const JobId id : without_output) {
+    if (!live.contains(id)) over.insert(id);
+  }
+  for (const JobId id : over) {
+    SHOAL_TRY_ASSIGN(job, jobs_.find(id));
+    if (job) jobs.push_back(std::move(*job));
+  }
+  for (const StoredJob& job : jobs) SHOAL_TRY(take_up_job(job, &rows));
+  std::map<UnitId, UnitCut> cuts;
+  for (const UnitRow& unit : rows.units) cuts[unit.cut.unit] = unit.cut;
+  for (const LeaseRow& lease : rows.leases) {
+    if (!lease.live) continue;
+    const UnitCut& cut = cuts.at(lease.granted.unit);
+    leases_[lease.granted.lease] = {
+        cut.unit, cut.task, lease.granted.host, lease.granted.device, cut.first_item, cut.items};
+    device_leases_[lease.granted.device].insert(lease.granted.lease);
+  }
+  if (const Result<void> restored = broker_.restore(rows, std::max(last, Millis{1}));
+      !restored.ok()) {
+    return Error{ErrorCode::kCorrupt, "the stored jobs contradict each other: " +
+                                          restored.error().message + "; restore a backup"};
+  }
+  // Nobody could be heard meanwhile: that costs no host a lease.
+  if (last.count > 0) broker_.outage(last, now());
+  flush();
+  if (broken_) return *broken_;
+  remove_strays();
+  finish_tasks();
+  for (const JobId id : over) forget_job(id);
+  return {};
+}
+
+// Unless an output of it could not be written yet.
+void JobService::forget_job(JobId job) {
+  rates_.erase(job);
+  const auto ids = live_jobs_.find(job);
+  if (ids == live_jobs_.end()) return;
+  const bool unfinished = std::ranges::any_of(ids->second, [this](TaskId id) {
+    return std::ranges::find(unfinished_, id) != unfinished_.end();
+  });
+  if (unfinished) return;
+  for (const TaskId id : ids->second) tasks_.erase(id);
+  live_jobs_.erase(ids);
+}
+
+Result<std::shared_ptr<const LiveTask>> JobService::task_of(const StoredJob& job,
+                                                            const StoredTask& row) {
+  SHOAL_TRY_ASSIGN(file, read_job_file(job.spec));
+  if (row.position < 0 || static_cast<size_t>(row.position) >= file.tasks.size())
+    return Error{ErrorCode::kCorrupt, "job " + job.name + " has no such task: " + row.name};
+  SHOAL_TRY_ASSIGN(model, needs_.model(row.model));
+  LiveTask task;
+  task.id = row.id;
+  task.job = job.id;
+  task.spec = file.tasks[static_cast<size_t>(row.position)];
+  task.job_class = {std::string(task_kind_name(row.kind)), row.model, file.anchored};
+  task.class_id = class_id(task.job_class);
+  task.stop = stop_tokens(task.spec, *model);
+  task.model = std::move(model);
+  task.context = row.context;
+  task.memory = row.memory;
+  task.flops_per_item = row.flops_per_item;
+  if (row.items_digest) {
+    SHOAL_TRY_ASSIGN(items, ItemsFile::open(needs_.folder, *row.items_digest));
+    task.items = std::make_shared<const ItemsFile>(std::move(items));
+  }
+  return std::make_shared<const LiveTask>(std::move(task));
+}
+
+// With `rows`: what the broker gets of it.
+Result<void> JobService::take_up_job(const StoredJob& job, BrokerRows* rows) {
+  std::vector<TaskId>& ids = live_jobs_[job.id];
+  for (const StoredTask& row : job.tasks) {
+    SHOAL_TRY_ASSIGN(task, task_of(job, row));
+    tasks_[row.id] = std::move(task);
+    ids.push_back(row.id);
+    if (row.state == TaskState::kDone && !row.output_digest) unfinished_.push_back(row.id);
+  }
+  if (rows == nullptr) return {};
+  rows->jobs.push_back({broker_spec(job), job.state});
+  for (const StoredTask& row : job.tasks) {
+    SHOAL_TRY_ASSIGN(figures, units_.figures(row.id));
+    rows->tasks.push_back(
+        {row.id, row.state, figures.cut, figures.done, figures.poisoned, figures.units_poisoned});
+  }
+  return {};
+}
+
+JobSpec JobService::broker_spec(const StoredJob& job) const {
+  JobSpec spec;
+  spec.job = job.id;
+  spec.priority = job.priority;
+  spec.deadline = job.deadline;
+  for (const StoredTask& row : job.tasks) {
+    const LiveTask& live = *tasks_.at(row.id);
+    TaskSpec task;
+    task.task = row.id;
+    task.kind = row.kind;
+    task.job_class = live.class_id;
+    task.model = live.model->id;
+    task.memory = row.memory;
+    task.items = row.items;
+    task.flops_per_item = row.flops_per_item;
+    task.trusted_only = live.job_class.anchored;
+    task.unit_items_max = row.unit_items_max;
+    task.unit_target = row.unit_target;
+    task.after = row.after;
+    spec.tasks.push_back(std::move(task));
+  }
+  return spec;
+}
+
+JobClassId JobService::class_id(const JobClass& job_class) {
+  const auto [found, is_new] = classes_.try_emplace(
+      digest_of_class(job_class), JobClassId{static_cast<int64_t>(classes_.size()) + 1});
+  return found->second;
+}
+
+// Files that an interrupted upload or task left.
+void JobService::remove_strays() {
+  std::error_code code;
+  std::vector<std::filesystem::path> strays;
+  for (const auto& entry : std::filesystem::directory_iterator(needs_.folder, code)) {
+    const std::filesystem::path path = entry.path();
+    const Result<Digest> digest = Digest::from_hex(path.stem().string());
+    if (path.extension() == ".result") {
+      const std::string name = path.stem().string();
+      const size_t dash = name.find('-');
+      const Result<Digest> result = dash == std::string::npos
+                                        ? Digest::from_hex("")
+                                        : Digest::from_hex(name.substr(dash + 1));
+      const UnitId unit{std::strtoll(name.c_str(), nullptr, 10)};
+      const Result<bool> known =
+          result.ok() ? units_.has_result_file(unit, result.value()) : Result<bool>(false);
+      if (known.ok() && !known.value()) strays.push_back(path);
+      continue;
+    }
+    const Result<bool> known = digest.ok() ? jobs_.has_file(digest.value()) : Result<bool>(false);
+    if (known.ok() && !known.value()) strays.push_back(path);
+  }
+  for (const std::filesystem::path& path : strays) std::filesystem::remove(path, code);
+}
+
+std::string JobService::new_file_name() { return "new-" + std::to_string(++files_made_); }
+
+// ---- Hosts and devices -------------------------------------------------------------------------
+
+void JobService::host_known(HostId host, bool trusted, bool banned,
+                            std::optional<uint64_t> address_block) {
+  HostFacts& facts = hosts_[host];
+  facts.host = host;
+  facts.trusted = trusted;
+  facts.banned = banned;
+  if (address_block) facts.address_block = *address_block;
+  broker_.host_known(facts, now());
+  schedule();
+}
+
+std::vector<JobClassId> JobService::denied_classes(HostId host) const {
+  std::vector<JobClassId> denied;
+  for (const auto& [digest, id] : classes_) {
+    if (needs_.pool.denies(host, digest)) denied.push_back(id);
+  }
+  return denied;
+}
+
+DeviceFacts JobService::facts_of(const PoolDevice& device, const LentDevice& lent) const {
+  DeviceFacts facts;
+  facts.device = lent.id;
+  facts.host = lent.place.host;
+  facts.device_class = device_class(device.row);
+  // What units hold of it already, another unit may have instead.
+  facts.memory = std::max(
+      usable_memory(device.row.memory) - needs_.pool.taken(lent.place).bytes + lent.held, Bytes{0});
+  double speed = device.row.flops_per_second;
+  const double read = device.row.weight_bytes_per_second * kFlopsPerWeightByte;
+  if (read > 0 && (speed <= 0 || read < speed)) speed = read;
+  facts.flops_per_second = speed > 0 ? speed : kUnmeasuredFlopsPerSecond;
+  facts.exact = device.row.exact;
+  facts.denied = denied_classes(lent.place.host);
+  return facts;
+}
+
+JobService::LentDevice* JobService::find_device(DeviceId id) {
+  const auto found = devices_.find(id);
+  return found == devices_.end() ? nullptr : &found->second;
+}
+JobService::LentDevice* JobService::find_device(const DevicePlace& place) {
+  const auto found = std::ranges::find_if(
+      devices_, [&](const auto& entry) { return entry.second.place == place; });
+  return found == devices_.end() ? nullptr : &found->second;
+}
+
+void JobService::devices_changed(HostId host) {
+  const auto& connected = needs_.pool.hosts();
+  const auto found = connected.find(host);
+  if (found == connected.end() || !hosts_.contains(host)) return;
+  const Pool::Host& pool_host = *found->second;
+  std::set<DeviceId> ready;
+  for (const PoolDevice& device : pool_host.devices) {
+    if (device.state != DeviceState::kReady || !device.worker_key) continue;
+    const Result<std::optional<DeviceId>> id =
+        needs_.hosts.device_id(host, device.row.name_on_host);
+    if (!id.ok() || !id.value()) continue;
+    const DevicePlace place{host, pool_host.login, device.row.name_on_host};
+    LentDevice& lent = devices_[*id.value()];
+    if (lent.place != place) {
+      lent = LentDevice{};  // Another login: what the former one held is let go with it.
+      lent.place = place;
+      lent.id = *id.value();
+    }
+    ready.insert(lent.id);
+    broker_.device_ready(facts_of(device, lent), now());
+  }
+  for (auto it = devices_.begin(); it != devices_.end();) {
+    if (it->second.place.host != host || ready.contains(it->first)) {
+      ++it;
+      continue;
+    }
+    broker_.device_gone(it->first, now());
+    it = devices_.erase(it);
+  }
+  schedule();
+}
+
+void JobService::host_gone(HostId host) {
+  for (auto it = devices_.begin(); it != devices_.end();) {
+    if (it->second.place.host != host) {
+      ++it;
+      continue;
+    }
+    broker_.device_gone(it->first, now());
+    it = devices_.erase(it);
+  }
+  schedule();
+}
+
+// The memory of the largest of its tasks: it works on one at a time. And the right to read the
+// shards of all of them.
+void JobService::renew_hold(LentDevice& device) {
+  Bytes bytes;
+  std::set<Digest> shards;
+  for (const auto& [id, leases] : device.leases) {
+    const auto task = tasks_.find(id);
+    if (task == tasks_.end()) continue;
+    const LiveModel& model = *task->second->model;
+    bytes = std::max(bytes, stage_memory(model.costs, task->second->context * device.sequences[id],
+                                         needs_.rows_max));
+    for (const ShardRow& shard : model.shards) shards.insert(shard.digest);
+  }
+  Pool::Hold hold;
+  if (!shards.empty()) {
+    hold = needs_.pool.hold(device.place, bytes, {shards.begin(), shards.end()});
+  }
+  device.hold = std::move(hold);  // The former one goes after the new one is there.
+  device.held = shards.empty() ? Bytes{0} : bytes;
+}
+
+void JobService::hold_for(LentDevice& device, TaskId task, LeaseId lease) {
+  std::set<LeaseId>& leases = device.leases[task];
+  const bool is_new = leases.empty();
+  leases.insert(lease);
+  if (!is_new) return;
+  const LiveTask& live = *tasks_.at(task);
+  const PoolDevice* const known = needs_.pool.find(device.place);
+  if (known != nullptr) {
+    const Bytes room = facts_of(*known, device).memory;
+    int64_t sequences = std::max<int64_t>(needs_.options.sequences_max, 1);
+    while (sequences > 1 &&
+           stage_memory(live.model->costs, live.context * sequences, needs_.rows_max) > room) {
+      sequences /= 2;
+    }
+    device.sequences[task] = sequences;
+  }
+  renew_hold(device);
+}
+
+void JobService::let_go(LeaseId lease, const LiveLease& live) {
+  LentDevice* const device = find_device(live.device);
+  if (device == nullptr) return;
+  const auto found = device->leases.find(live.task);
+  if (found == device->leases.end() || found->second.erase(lease) == 0) return;
+  if (!found->second.empty()) return;
+  device->leases.erase(found);
+  device->sequences.erase(live.task);
+  renew_hold(*device);
+}
+
+// ---- What hosts ask ----------------------------------------------------------------------------
+
+void JobService::require_store() const {
+  if (broken_) {
+    rpc::throw_error(
+        {ErrorCode::kUnavailable, "the coordinator cannot write its store now; try again later"});
+  }
+}
+
+kj::Promise<void> JobService::stored() {
+  auto pair = kj::newPromiseAndFulfiller<void>();
+  waiting_.push_back(kj::mv(pair.fulfiller));
+  schedule();
+  return kj::mv(pair.promise);
+}
+
+Message JobService::why(NoWork why, Millis ask_again) const {
+  Message message{std::string(no_work_code(why)), {}};
+  if (why == NoWork::kQuarantined) {
+    // In wall time, as its owner reads it.
+    message.parameters = {WallTime{needs_.clock.now_wall() + (ask_again - now())}};
+  }
+  return message;
+}
+
+// Leases of the device that hold, renewed.
+std::vector<Grant> JobService::held_grants(LentDevice& device, size_t count_max) {
+  std::vector<Grant> grants;
+  const auto held = device_leases_.find(device.id);
+  if (held == device_leases_.end()) return grants;
+  int64_t tokens = 0;  // At most, of a message.
+  for (const LeaseId id : held->second) {
+    const LiveLease& live = leases_.at(id);
+    const auto task = tasks_.find(live.task);
+    if (grants.size() >= count_max || task == tasks_.end()) break;
+    tokens += live.items * task->second->context;
+    if (tokens > kTokensPerAnswerMax && !grants.empty()) break;
+    const Renewal renewal = broker_.renew({live.unit, id, device.place.host}, now());
+    if (renewal.answer != RenewAnswer::kRenewed) continue;
+    hold_for(device, live.task, id);
+    Grant grant{id, live.unit, live.task, live.first_item, live.items, renewal.until, {}, {}};
+    const PoolDevice* const known = needs_.pool.find(device.place);
+    if (known != nullptr) {
+      const double flops =
+          static_cast<double>(task->second->flops_per_item.count) * static_cast<double>(live.items);
+      grant.expected =
+          Millis{static_cast<int64_t>(flops / facts_of(*known, device).flops_per_second * 1000)};
+    }
+    grants.push_back(grant);
+  }
+  return grants;
+}
+
+void JobService::end_lease(LeaseId lease) {
+  const auto live = leases_.find(lease);
+  if (live == leases_.end()) return;
+  let_go(lease, live->second);
+  const auto of_device = device_leases_.find(live->second.device);
+  if (of_device != device_leases_.end() && of_device->second.erase(lease) > 0 &&
+      of_device->second.empty()) {
+    device_leases_.erase(of_device);
+  }
+  leases_.erase(live);
+}
+
+kj::Promise<LeaseReply> JobService::lease(const DevicePlace& place, Millis wanted,
+                                          uint32_t count_max, bool again) {
+  require_store();
+  LeaseReply none;
+  none.ask_again_in = needs_.options.rules.ask_again_min;
+  if (needs_.stopping) {
+    none.why = {"standing.stopping", {}};
+    return none;
+  }
+  LentDevice* const device = find_device(place);
+  const PoolDevice* const known = needs_.pool.find(place);
+  if (device == nullptr || known == nullptr) {
+    none.why = why(NoWork::kUnknownDevice, now());
+    return none;
+  }
+  broker_.device_ready(facts_of(*known, *device), now());
+  LeaseRequest request;
+  request.device = device->id;
+  request.wanted = wanted;
+  std::vector<Grant> grants;
+  if (again) grants = held_grants(*device, count_max);
+  request.units_max = static_cast<int>(
+      std::min(count_max - static_cast<uint32_t>(grants.size()), kUnitsPerAnswerMax));
+  if (known->available_until) {
+    const kj::Duration left = *known->available_until - needs_.timer.now();
+    request.available = Millis{std::max<int64_t>(left / kj::MILLISECONDS, 0)};
+  }
+  const LeaseAnswer answer = broker_.lease(request, now());
+  for (const Grant& grant : answer.grants) {
+    leases_[grant.lease] = {grant.unit, grant.task,       place.host,
+                            device->id, grant.first_item, grant.items};
+    device_leases_[device->id].insert(grant.lease);
+    hold_for(*device, grant.task, grant.lease);
+    grants.push_back(grant);
+  }
+  return stored().then([this, answer, grants, id = device->id] {
+    return rpc::require(fill_in(grants, answer, id));
+  });
+}
+
+// After the commit: a task that has just begun has its items only then.
+Result<LeaseReply> JobService::fill_in(const std::vector<Grant>& grants, const LeaseAnswer& answer,
+                                       DeviceId id) {
+  LeaseReply reply;
+  reply.why = why(answer.why, answer.ask_again);
+  reply.ask_again_in = Millis{std::max<int64_t>((answer.ask_again - now()).count, 0)};
+  LentDevice* const device = find_device(id);
+  for (const Grant& grant : grants) {
+    const auto task = tasks_.find(grant.task);
+    // Cancelled meanwhile, or its device has gone: the host never hears of it.
+    if (task == tasks_.end() || device == nullptr || !leases_.contains(grant.lease)) continue;
+    if (task->second->items == nullptr) {
+      broker_.give_back({grant.unit, grant.lease, device->place.host}, now());
+      schedule();
+      continue;
+    }
+    LentUnit unit;
+    unit.grant = grant;
+    unit.until_in = grant.until - now();
+    unit.task = task->second;
+    SHOAL_TRY_ASSIGN(items, unit.task->items->read(grant.first_item, grant.items));
+    unit.items = std::move(items);
+    unit.sequences = std::max<int64_t>(device->sequences[grant.task], 1);
+    unit.rows_max = needs_.rows_max;
+    reply.units.push_back(std::move(unit));
+  }
+  if (reply.units.empty() && reply.why.empty()) reply.why = why(NoWork::kAllOut, now());
+  if (reply.units.empty() && reply.ask_again_in.count == 0)
+    reply.ask_again_in = needs_.options.rules.ask_again_min;
+  return reply;
+}
+
+kj::Promise<RenewReply> JobService::renew(const DevicePlace& host, std::vector<LeaseId> leases) {
+  require_store();
+  RenewReply reply;
+  for (const LeaseId id : leases) {
+    const auto live = leases_.find(id);
+    if (live == leases_.end() || live->second.host != host.host) {
+      reply.until_in.push_back(Millis{0});
+      continue;
+    }
+    const Renewal renewal = broker_.renew({live->second.unit, id, host.host}, now());
+    if (renewal.answer != RenewAnswer::kRenewed) {
+      reply.until_in.push_back(Millis{0});
+      continue;
+    }
+    reply.until_in.push_back(Millis{std::max<int64_t>((renewal.until - now()).count, 1)});
+    // A host that came back reads its shards again.
+    LentDevice* const device = find_device(live->second.device);
+    if (device != nullptr && tasks_.contains(live->second.task))
+      hold_for(*device, live->second.task, id);
+  }
+  return stored().then([reply] { return reply; });
+}
+
+kj::Promise<void> JobService::give_back(HostId host, LeaseId lease, bool is_failure) {
+  require_store();
+  const auto live = leases_.find(lease);
+  // Over already: said twice, or too late.
+  if (live == leases_.end() || live->second.host != host) return kj::READY_NOW;
+  const LeaseName name{live->second.unit, lease, host};
+  if (is_failure) {
+    broker_.fail(name, now());
+  } else {
+    broker_.give_back(name, now());
+  }
+  return stored();
+}
+
+Result<std::optional<FoundLease>> JobService::look_up(HostId host, LeaseId lease) {
+  if (lease.value < kUnitLeasesBegin) return std::optional<FoundLease>();
+  SHOAL_TRY_ASSIGN(found, units_.find_lease(lease));
+  if (!found || found->row.granted.host != host) return std::optional<FoundLease>();
+  return found;
+}
+
+kj::Promise<SubmitReply> JobService::submit(HostId host, LeaseId lease,
+                                            rpc::UnitOutput::Reader output) {
+  using Outcome = rpc::UnitDesk::Outcome;
+  require_store();
+  std::optional<FoundLease> found;
+  LiveLease live;
+  if (const auto known = leases_.find(lease);
+      known != leases_.end() && known->second.host == host) {
+    live = known->second;
+  } else {
+    found = rpc::require(look_up(host, lease));
+    if (!found) {
+      rpc::throw_error(
+          {ErrorCode::kNotFound, "this host has no lease " + std::to_string(lease.value)});
+    }
+    live = {found->cut.unit,           found->cut.task,       host,
+            found->row.granted.device, found->cut.first_item, found->cut.items};
+  }
+  const auto task_entry = tasks_.find(live.task);
+  if (task_entry == tasks_.end() || task_entry->second->items == nullptr) {
+    // Its job is over. What it said before, it says again.
+    SubmitReply reply;
+    const bool has_result = found && found->row.state != ResultState::kNone;
+    reply.outcome = has_result ? Outcome::REPEATED : Outcome::NOT_NEEDED;
+    if (!has_result) reply.why = {"batch.not_needed", {}};
+    return reply;
+  }
+  const std::shared_ptr<const LiveTask> task = task_entry->second;
+  const std::vector<WorkItem> items = rpc::require(task->items->read(live.first_item, live.items));
+  std::vector<ItemShape> shapes;
+  for (const WorkItem& item : items) shapes.push_back(shape_of(item, *task));
+  const LeaseName name{live.unit, lease, host};
+  Result<ByteVector> bytes = unit_output_bytes(output, unit_kind(task->spec.kind), shapes,
+                                               task->model->manifest.vocabulary);
+  if (!bytes.ok()) {
+    // It is no result at all: as if the unit had failed there.
+    broker_.fail(name, now());
+    SubmitReply reply;
+    reply.outcome = Outcome::REJECTED;
+    reply.why = {"batch.malformed", {bytes.error().message}};
+    return stored().then([reply] { return reply; });
+  }
+  const Digest digest = digest_of(bytes.value());
+  const std::vector<ItemValues> values =
+      rpc::require(read_unit_output(bytes.value(), unit_kind(task->spec.kind)));
+  LeaseWork work;
+  work.lease = lease;
+  work.unit = live.unit;
+  work.host = host;
+  work.device = rpc::require(needs_.hosts.device_name(live.device));
+  work.job_class = task->job_class;
+  work.last_fragment = static_cast<int64_t>(task->model->costs.size()) - 1;
+  for (size_t i = 0; i < items.size(); ++i) {
+    work.rows += rows_of(items[i], values[i], task->spec.kind);
+  }
+  work.flops = work_flops(task->model->costs, work.rows);
+
+  const SubmitAnswer answer = broker_.submit({name, digest, 0}, now());
+  SubmitReply reply;
+  switch (answer) {
+    case SubmitAnswer::kAccepted:
+      arrived_[lease] = {work, live.task, std::move(bytes).value()};
+      break;
+    case SubmitAnswer::kExtra:
+      arrived_[lease] = {work, live.task, {}};
+      reply.outcome = Outcome::NOT_NEEDED;
+      reply.why = {"batch.late", {}};
+      break;
+    case SubmitAnswer::kDuplicate: reply.outcome = Outcome::REPEATED; break;
+    case SubmitAnswer::kNotNeeded:
+      reply.outcome = Outcome::NOT_NEEDED;
+      reply.why = {"batch.not_needed", {}};
+      break;
+    case SubmitAnswer::kUnknown: {
+      // The rows must know what this turn decided so far.
+      if (scheduled_) flush();
+      require_store();
+      found = rpc::require(look_up(host, lease));
+      if (!found) rpc::throw_error({ErrorCode::kNotFound, "there is no such lease"});
+      reply = rpc::require(late_submit(*found, digest, work));
+      break;
+    }
+  }
+  return stored().then([reply] { return reply; });
+}
+
+// The broker has forgotten the unit: the rows say what is to be said.
+Result<SubmitReply> JobService::late_submit(const FoundLease& found, const Digest& digest,
+                                            const LeaseWork& work) {
+  using Outcome = rpc::UnitDesk::Outcome;
+  SubmitReply reply;
+  reply.outcome = Outcome::NOT_NEEDED;
+  reply.why = {"batch.not_needed", {}};
+  switch (answer_from_rows(&found.row, found.unit_done)) {
+    case SubmitAnswer::kDuplicate:
+      reply.outcome = Outcome::REPEATED;
+      reply.why = {};
+      return reply;
+    case SubmitAnswer::kExtra: break;
+    default: return reply;
+  }
+  const bool agrees = found.unit_digest == digest;
+  SHOAL_TRY(needs_.store.transaction([&]() -> Result<void> {
+    SHOAL_TRY(units_.add_late_result(work.lease, digest, agrees, now()));
+    const Judgement judgement =
+        agrees ? Judgement{Verdict::kConfirmed, ""}
+               : Judgement{Verdict::kRejected, reject_code(RejectReason::kWrong).data()};
+    SHOAL_TRY(needs_.ledger.lease_ended(work, judgement));
+    if (!agrees) return {};
+    SHOAL_TRY_ASSIGN(job, units_.job_of(work.unit));
+    return job ? jobs_.add_credit(*job, credit_parts(work.flops).count) : Result<void>();
+  }));
+  reply.why = {"batch.late", {}};
+  return reply;
+}
+
+// ---- The batch ---------------------------------------------------------------------------------
+
+// What the broker decided since, taken into the maps that later events of this turn look into.
+void JobService::note_fresh() {
+  std::vector<Change> fresh = broker_.take_changes();
+  for (Change& change : fresh) {
+    if (const auto* ended = std::get_if<LeaseEnded>(&change)) {
+      end_lease(ended->lease);
+    }
+    backlog_.push_back(std::move(change));
+  }
+}
+
+void JobService::schedule() {
+  if (scheduled_) return;
+  scheduled_ = true;
+  // When all messages that are here have been heard.
+  tasks_running_.add(kj::evalLast([this] {
+    if (scheduled_) flush();
+  }));
+}
+
+void JobService::flush() {
+  scheduled_ = false;
+  note_fresh();
+  auto waiting = std::exchange(waiting_, {});
+  if (!backlog_.empty()) {
+    const Result<void> stored = needs_.store.transaction([this] { return write(backlog_); });
+    if (!stored.ok()) {
+      if (!broken_) log_error("jobs", "not_stored", {{"why", stored.error()}});
+      broken_ = stored.error();
+      for (auto& fulfiller : waiting) {
+        fulfiller->reject(KJ_EXCEPTION(OVERLOADED, "the coordinator cannot write its store now"));
+      }
+      tasks_running_.add(needs_.timer.afterDelay(kRetry).then([this] { schedule(); }));
+      return;
+    }
+    if (broken_) log_info("jobs", "stored_again");
+    broken_.reset();
+    arrived_.clear();
+    after_commit(std::exchange(backlog_, {}));
+  }
+  for (auto& fulfiller : waiting) fulfiller->fulfill();
+  arm_timer();
+}
+
+Result<void> JobService::write(std::span<const Change> changes) {
+  std::map<HostId, uint64_t> serials;
+  for (const Change& change : changes) {
+    if (const auto* received = std::get_if<ResultReceived>(&change)) {
+      const auto arrived = arrived_.find(received->lease);
+      SHOAL_CHECK(arrived != arrived_.end());
+      uint64_t& serial = serials[arrived->second.work.host];
+      serial = std::max(serial, received->serial);
+    }
+  }
+  const std::vector<std::pair<HostId, uint64_t>> serial_list(serials.begin(), serials.end());
+  SHOAL_TRY(units_.write(changes, serial_list));
+  // Of a result that was judged at once, and is not its unit's, nobody will ask for the bytes.
+  std::set<LeaseId> judged;
+  for (const Change& change : changes) {
+    if (const auto* confirmed = std::get_if<ResultConfirmed>(&change))
+      judged.insert(confirmed->lease);
+    if (const auto* rejected = std::get_if<ResultRejected>(&change)) judged.insert(rejected->lease);
+  }
+  for (const Change& change : changes) {
+    if (const auto* done = std::get_if<UnitDone>(&change)) judged.erase(done->lease);
+  }
+  for (const Change& change : changes) {
+    if (const auto* received = std::get_if<ResultReceived>(&change)) {
+      const ByteVector& bytes = arrived_.at(received->lease).bytes;
+      if (bytes.empty() || judged.contains(received->lease)) continue;
+      const bool in_file = bytes.size() > kResultInTableBytesMax;
+      if (in_file) {
+        SHOAL_TRY(write_file_durably(result_path(received->unit, received->digest), bytes, 0600));
+      }
+      SHOAL_TRY(units_.add_result(received->unit, received->digest,
+                                  static_cast<int64_t>(bytes.size()),
+                                  in_file ? ByteSpan() : ByteSpan(bytes)));
+    } else if (const auto* done = std::get_if<UnitDone>(&change)) {
+      SHOAL_TRY(units_.remove_other_results(done->unit, done->digest));
+    } else if (const auto* task = std::get_if<TaskChanged>(&change)) {
+      SHOAL_TRY(jobs_.set_task_state(task->task, task->state));
+    } else if (const auto* job = std::get_if<JobChanged>(&change)) {
+      const auto reason = reasons_.find(job->job);
+      std::string text = reason == reasons_.end() ? "" : reason->second;
+      if (job->state == JobState::kFaulted) text = "too many of its units failed on several hosts";
+      if (job->state == JobState::kRunning || job->state == JobState::kDone) text.clear();
+      SHOAL_TRY(jobs_.set_state(job->job, job->state, text,
+                                is_over(job->state) ? needs_.clock.now_wall() : Millis{0}));
+    }
+  }
+  SHOAL_TRY(write_ledger(changes));
+  return SettingTable(needs_.store).set(kClockKey, std::to_string(now().count));
+}
+
+// One row a result, with one verdict or two: what is judged in the turn in which it came has one.
+Result<void> JobService::write_ledger(std::span<const Change> changes) {
+  std::unordered_map<LeaseId, Judgement> judged;
+  for (const Change& change : changes) {
+    if (const auto* confirmed = std::get_if<ResultConfirmed>(&change)) {
+      judged[confirmed->lease] = {Verdict::kConfirmed, ""};
+    } else if (const auto* rejected = std::get_if<ResultRejected>(&change)) {
+      judged[rejected->lease] = {Verdict::kRejected, reject_code(rejected->reason).data()};
+    }
+  }
+  std::map<JobId, int64_t> credit;
+  const auto note_credit = [&](UnitId unit, int64_t parts) -> Result<void> {
+    if (parts == 0) return {};
+    SHOAL_TRY_ASSIGN(job, units_.job_of(unit));
+    if (job) credit[*job] += parts;
+    return {};
+  };
+  std::set<LeaseId> at_once;
+  for (const Change& change : changes) {
+    if (const auto* received = std::get_if<ResultReceived>(&change)) {
+      const LeaseWork& work = arrived_.at(received->lease).work;
+      const auto judgement = judged.find(received->lease);
+      const bool pending = judgement == judged.end();
+      SHOAL_TRY(needs_.ledger.lease_ended(work, pending ? Judgement{} : judgement->second));
+      if (pending) continue;
+      at_once.insert(received->lease);
+      if (judgement->second.verdict == Verdict::kConfirmed)
+        SHOAL_TRY(note_credit(work.unit, credit_parts(work.flops).count));
+    } else if (const auto* confirmed = std::get_if<ResultConfirmed>(&change)) {
+      if (at_once.contains(confirmed->lease)) continue;
+      SHOAL_TRY_ASSIGN(parts,
+                       needs_.ledger.judge_unit(confirmed->lease, judged.at(confirmed->lease)));
+      SHOAL_TRY(note_credit(confirmed->unit, parts.count));
+    } else if (const auto* rejected = std::get_if<ResultRejected>(&change)) {
+      if (at_once.contains(rejected->lease)) continue;
+      SHOAL_TRY(needs_.ledger.judge_unit(rejected->lease, judged.at(rejected->lease)));
+    }
+  }
+  for (const auto& [job, parts] : credit) SHOAL_TRY(jobs_.add_credit(job, parts));
+  return {};
+}
+
+void JobService::after_commit(std::vector<Change> changes) {
+  for (const Change& change : changes) {
+    if (const auto* task = std::get_if<TaskChanged>(&change)) {
+      if (task->state == TaskState::kDone) unfinished_.push_back(task->task);
+    } else if (const auto* poisoned = std::get_if<UnitPoisoned>(&change)) {
+      if (const auto live = tasks_.find(poisoned->task); live != tasks_.end()) {
+        needs_.journal.note_of_job("unit_quarantined",
+                                   live->second->spec.name + ": unit " +
+                                       std::to_string(poisoned->unit.value) +
+                                       " failed on every host that tried",
+                                   live->second->job);
+      }
+    } else if (const auto* host = std::get_if<HostChanged>(&change)) {
+      if (host->quarantined_until > now() && host->valid_in_row == 0) {
+        needs_.journal.note_of_host("host_quarantined", "its results were wrong", host->host);
+      }
+    }
+  }
+  finish_tasks();
+  for (const Change& change : changes) {
+    const auto* job = std::get_if<JobChanged>(&change);
+    if (job == nullptr) continue;
+    needs_.journal.note_of_job(ended_event(job->state), "job " + std::to_string(job->job.value),
+                               job->job);
+    reasons_.erase(job->job);
+    if (is_over(job->state)) forget_job(job->job);
+  }
+  sample_rates();
+}
+
+void JobService::arm_timer() {
+  const Millis due = broker_.next_due(), from = now();
+  const Millis in = std::clamp(due < from ? Millis{0} : due - from, kTickMin, kTickMax);
+  const kj::TimePoint at = needs_.timer.now() + duration_of(in);
+  KJ_IF_MAYBE (armed, armed_for_) {
+    if (*armed <= at) return;
+  }
+  armed_for_ = at;
+  tasks_running_.add(needs_.timer.atTime(at).then([this, at] {
+    KJ_IF_MAYBE (armed, armed_for_) {
+      if (*armed != at) return;  // An earlier one came between.
+    }
+    armed_for_ = nullptr;
+    broker_.tick(now());
+    finish_tasks();
+    schedule();
+  }));
+}
+
+void JobService::sample_rates() {
+  if (sampled_.count != 0 && now() - sampled_ < kSampleEvery) return;
+  sampled_ = now();
+  for (const auto& [job, tasks] : live_jobs_) {
+    std::deque<RateSample>& samples = rates_[job];
+    samples.push_back({sampled_, broker_.progress(job).flops_left});
+    if (samples.size() > kSamplesMax) samples.pop_front();
+  }
+}
+
+// ---- Outputs -----------------------------------------------------------------------------------
+
+std::filesystem::path JobService::result_path(UnitId unit, const Digest& digest) const {
+  return needs_.folder / (std::to_string(unit.value) + "-" + digest.hex() + ".result");
+}
+
+Result<ByteVector> JobService::result_bytes(const EndedUnit& unit) const {
+  ByteVector bytes = unit.bytes;
+  if (bytes.empty()) {
+    SHOAL_TRY_ASSIGN(read, read_file(result_path(unit.cut.unit, unit.digest),
+                                     Bytes{int64_t{limits::kMessageBytesMax}}));
+    bytes = std::move(read);
+  }
+  if (digest_of(bytes) != unit.digest) {
+    return Error{ErrorCode::kCorrupt,
+                 "the result of unit " + std::to_string(unit.cut.unit.value) + " is damaged"};
+  }
+  return bytes;
+}
+
+Result<OutputWriter> JobService::write_output(TaskId id, const LiveTask& task,
+                                              const std::filesystem::path& path) {
+  SHOAL_TRY_ASSIGN(writer, OutputWriter::begin(path));
+  int64_t next = 0;
+  while (task.items != nullptr) {
+    SHOAL_TRY_ASSIGN(units, units_.ended_units(id, next, kUnitsReadAtOnce));
+    if (units.empty()) break;
+    for (const EndedUnit& unit : units) {
+      SHOAL_TRY_ASSIGN(items, task.items->read(unit.cut.first_item, unit.cut.items));
+      next = unit.cut.first_item + unit.cut.items;
+      std::vector<ItemValues> values;
+      if (unit.done) {
+        SHOAL_TRY_ASSIGN(bytes, result_bytes(unit));
+        SHOAL_TRY_ASSIGN(read, read_unit_output(bytes, unit_kind(task.spec.kind)));
+        if (read.size() != items.size())
+          return Error{ErrorCode::kCorrupt, "a stored result has another number of items"};
+        values = std::move(read);
+      }
+      for (size_t i = 0; i < items.size(); ++i) {
+        SHOAL_TRY(writer.add(
+            unit.done ? output_line(items[i], values[i], task.spec.kind, *task.model, task.stop)
+                      : quarantined_line(items[i])));
+      }
+    }
+  }
+  return writer;
+}
+
+void JobService::finish_tasks() {
+  std::vector<TaskId> left;
+  for (const TaskId id : std::exchange(unfinished_, {})) {
+    const Result<void> finished = finish_task(id);
+    if (finished.ok()) continue;
+    log_error("jobs", "output_not_written", {{"task", id}, {"why", finished.error()}});
+    left.push_back(id);
+  }
+  unfinished_.insert(unfinished_.end(), left.begin(), left.end());
+}
+
+// Its output file, and the items of the tasks that go on from it.
+Result<void> JobService::finish_task(TaskId id) {
+  const auto live = tasks_.find(id);
+  if (live == tasks_.end()) return {};
+  const std::shared_ptr<const LiveTask> task = live->second;
+  SHOAL_TRY_ASSIGN(job, jobs_.find(task->job));
+  if (!job) return {};
+  const auto row = std::ranges::find(job->tasks, id, &StoredTask::id);
+  SHOAL_CHECK(row != job->tasks.end());
+  if (!row->output_digest) {
+    SHOAL_TRY_ASSIGN(writer, write_output(id, *task, needs_.folder / new_file_name()));
+    SHOAL_TRY_ASSIGN(digest, writer.finish());
+    SHOAL_TRY_ASSIGN(figures, units_.figures(id));
+    SHOAL_TRY(needs_.store.transaction([&]() -> Result<void> {
+      SHOAL_TRY(jobs_.set_output(id, digest));
+      // Items that were quarantined may be tried again, and then all of it is written anew.
+      return figures.poisoned == 0 ? units_.remove_results(id) : Result<void>();
+    }));
+    row->output_digest = digest;
+    needs_.journal.note_of_job("task_done", row->name + ": " + digest.hex(), task->job);
+  }
+  for (const StoredTask& follower : job->tasks) {
+    const auto next = tasks_.find(follower.id);
+    if (next == tasks_.end() || next->second->items != nullptr) continue;
+    const std::optional<size_t> source = next->second->spec.input_task;
+    if (!source || static_cast<int64_t>(*source) != row->position) continue;
+    SHOAL_TRY(make_items(*row, *next->second));
+  }
+  return {};
+}
+
+Result<void> JobService::make_items(const StoredTask& source, const LiveTask& task) {
+  SHOAL_TRY_ASSIGN(writer, ItemsWriter::begin(needs_.folder, new_file_name()));
+  int64_t index = 0;
+  SHOAL_TRY(read_output_file(
+      needs_.folder / (source.output_digest->hex() + ".jsonl"), [&](const FormerOutput& former) {
+        return writer.add(item_from_output(former, task.spec, *task.model, index++));
+      }));
+  SHOAL_TRY_ASSIGN(digest, writer.finish());
+  SHOAL_TRY(jobs_.set_items(task.id, digest));
+  SHOAL_TRY_ASSIGN(items, ItemsFile::open(needs_.folder, digest));
+  LiveTask with_items = task;
+  with_items.items = std::make_shared<const ItemsFile>(std::move(items));
+  tasks_[task.id] = std::make_shared<const LiveTask>(std::move(with_items));
+  return {};
+}
+
+// ---- What administrators ask -------------------------------------------------------------------
+
+Result<JobId> JobService::submit_job(NewJob job) {
+  if (broken_) return *broken_;
+  StoredJob stored;
+  stored.name = job.file.name;
+  stored.spec = job.spec;
+  stored.priority = job.file.priority;
+  stored.deadline = job.file.deadline;
+  stored.submitted_at = needs_.clock.now_wall();
+  for (size_t i = 0; i < job.file.tasks.size(); ++i) {
+    const JobTask& spec = job.file.tasks[i];
+    const LiveModel& model = *job.models[i];
+    NewTask& task = job.tasks[i];
+    StoredTask row;
+    row.position = static_cast<int64_t>(i);
+    row.name = spec.name;
+    row.model = spec.model;
+    row.kind = spec.kind;
+    ItemSums sums = task.sums;
+    if (spec.input_task) {
+      // What it will be made from is not there yet: as many, and at most what the model holds.
+      const StoredTask& source = stored.tasks[*spec.input_task];
+      sums.count = source.items;
+      sums.context_max = std::min<int64_t>(model.manifest.context, limits::kContextMax);
+      sums.tokens_max = sums.context_max;
+      const int64_t drawn = job.tasks[*spec.input_task].sums.tokens_max + spec.tokens_max;
+      sums.rows = sums.count * std::min(drawn, sums.context_max);
+      task.sums = sums;
+    }
+    row.items = sums.count;
+    const int64_t rows_per_item =
+        sums.count == 0 ? 1 : std::max<int64_t>((sums.rows + sums.count - 1) / sums.count, 1);
+    row.flops_per_item =
+        std::clamp(work_flops(model.costs, rows_per_item), Flops{1}, kItemFlopsMax);
+    row.context = sums.context_max;
+    row.memory = stage_memory(model.costs, sums.context_max, needs_.rows_max);
+    row.unit_items_max = std::clamp<int64_t>(int64_t{limits::kTokensPerUnitMax} / sums.tokens_max,
+                                             1, limits::kItemsPerUnitMax);
+    row.unit_target = spec.unit_target;
+    row.items_digest = task.items;
+    for (const size_t after : spec.after) row.after.push_back(TaskId{static_cast<int64_t>(after)});
+    stored.tasks.push_back(std::move(row));
+  }
+  SHOAL_TRY(jobs_.add(stored));
+  SHOAL_TRY(take_up_job(stored, nullptr));
+  for (auto& [host, facts] : hosts_) {
+    // Its classes may be new: what owners deny is looked up again.
+    if (needs_.pool.hosts().contains(host)) devices_changed(host);
+  }
+  const Result<void> submitted = broker_.submit_job(broker_spec(stored), now());
+  SHOAL_CHECK(submitted.ok());  // The file was checked.
+  needs_.journal.note_of_job("job_submitted", stored.name, stored.id);
+  schedule();
+  return stored.id;
+}
+
+kj::Promise<void> JobService::change_job(JobId id, JobOrder order) {
+  require_store();
+  const std::optional<StoredJob> job = rpc::require(jobs_.find(id));
+  if (!job) {
+    rpc::throw_error({ErrorCode::kNotFound, "there is no job " + std::to_string(id.value) +
+                                                "; shoalctl job list shows them"});
+  }
+  const auto refuse = [&](const char* what) {
+    rpc::throw_error({ErrorCode::kInvalid, "job " + std::to_string(id.value) + " " + what});
+  };
+  switch (order) {
+    case JobOrder::kPause:
+      if (is_over(job->state)) refuse("has ended: it cannot be paused");
+      reasons_[id] = "paused by its administrator";
+      broker_.pause_job(id, true, now());
+      break;
+    case JobOrder::kResume:
+      if (is_over(job->state)) refuse("has ended: retry tries what failed of it again");
+      broker_.pause_job(id, false, now());
+      break;
+    case JobOrder::kCancel:
+      if (is_over(job->state)) refuse("has ended already");
+      reasons_[id] = "cancelled by its administrator";
+      broker_.cancel_job(id, now());
+      break;
+    case JobOrder::kRetry: rpc::require(retry(*job)); break;
+  }
+  return stored();
+}
+
+// The units that were put aside are open again, and all of the job that they kept from being done.
+Result<void> JobService::retry(StoredJob job) {
+  const std::string name = "job " + std::to_string(job.id.value);
+  if (!is_over(job.state) || job.state == JobState::kCancelled) {
+    return Error{ErrorCode::kInvalid, job.state == JobState::kCancelled
+                                          ? name + " was cancelled: submit it again"
+                                          : name + " has not ended yet"};
+  }
+  if (broker_.knows_job(job.id) || live_jobs_.contains(job.id)) {
+    return Error{ErrorCode::kUnavailable,
+                 name + " has results that are still being judged; try again later"};
+  }
+  bool any = job.state == JobState::kFaulted;
+  SHOAL_TRY(needs_.store.transaction([&]() -> Result<void> {
+    for (StoredTask& task : job.tasks) {
+      SHOAL_TRY_ASSIGN(figures, units_.figures(task.id));
+      if (task.state == TaskState::kDone && figures.poisoned == 0) continue;
+      any |= figures.poisoned > 0;
+      SHOAL_TRY(units_.reopen_poisoned(task.id));
+      SHOAL_TRY(jobs_.forget_output(task.id));
+      task.output_digest.reset();
+      task.state = TaskState::kWaiting;
+      SHOAL_TRY(jobs_.set_task_state(task.id, task.state));
+    }
+    if (!any) return Error{ErrorCode::kInvalid, name + " has nothing that was put aside"};
+    return jobs_.set_state(job.id, JobState::kRunning, "", Millis{0});
+  }));
+  job.state = JobState::kRunning;
+  BrokerRows rows;
+  SHOAL_TRY(take_up_job(job, &rows));
+  for (const StoredTask& task : job.tasks) SHOAL_TRY(units_.load_open(task.id, rows));
+  needs_.journal.note_of_job("job_retried", job.name, job.id);
+  return broker_.reopen_job(rows, now());
+}
+
+Result<ShownJob> JobService::shown(StoredJob job) {
+  ShownJob out;
+  for (const StoredTask& task : job.tasks) {
+    SHOAL_TRY_ASSIGN(figures, units_.figures(task.id));
+    out.begun |= figures.cut > 0;
+    out.tasks.push_back({task, figures});
+  }
+  if (const auto samples = rates_.find(job.id); samples != rates_.end() && !is_over(job.state)) {
+    const double left = broker_.progress(job.id).flops_left;
+    const RateSample& first = samples->second.front();
+    const double done = first.flops_left - left;
+    const double passed = static_cast<double>((now() - first.at).count);
+    if (done > 0 && passed > 0) out.left = Millis{static_cast<int64_t>(left / done * passed)};
+  }
+  out.job = std::move(job);
+  return out;
+}
+
+Result<ShownJob> JobService::show(JobId id) {
+  SHOAL_TRY_ASSIGN(job, jobs_.find(id));
+  if (!job) {
+    return Error{ErrorCode::kNotFound,
+                 "there is no job " + std::to_string(id.value) + "; shoalctl job list shows them"};
+  }
+  return shown(std::move(*job));
+}
+
+Result<std::vector<ShownJob>> JobService::list(int64_t ended_max) {
+  SHOAL_TRY_ASSIGN(jobs, jobs_.list(ended_max));
+  std::vector<ShownJob> out;
+  for (StoredJob& job : jobs) {
+    SHOAL_TRY_ASSIGN(one, shown(std::move(job)));
+    out.push_back(std::move(one));
+  }
+  return out;
+}
+
+Result<std::vector<EventRow>> JobService::events(JobId job) {
+  return needs_.sessions.events_of_job(job, 200);
+}
+
+Result<TaskOutput> JobService::output(JobId id, const std::string& name) {
+  SHOAL_TRY_ASSIGN(job, jobs_.find(id));
+  if (!job) {
+    return Error{ErrorCode::kNotFound,
+                 "there is no job " + std::to_string(id.value) + "; shoalctl job list shows them"};
+  }
+  const auto row = name.empty() ? std::prev(job->tasks.end())
+                                : std::ranges::find(job->tasks, name, &StoredTask::name);
+  if (row == job->tasks.end())
+    return Error{ErrorCode::kNotFound, "job " + std::to_string(id.value) + " has no task " + name};
+  TaskOutput output;
+  if (row->output_digest) {
+    output.path = needs_.folder / (row->output_digest->hex() + ".jsonl");
+    output.digest = row->output_digest;
+    output.items = row->items;
+    return output;
+  }
+  SHOAL_TRY_ASSIGN(task, task_of(*job, *row));
+  output.path = needs_.folder / new_file_name();
+  output.temporary = true;
+  SHOAL_TRY_ASSIGN(writer, write_output(row->id, *task, output.path));
+  output.items = writer.lines();
+  SHOAL_TRY(writer.leave());
+  return output;
+}
+
+bool JobService::uses_model(const std::string& name) const {
+  return std::ranges::any_of(
+      tasks_, [&](const auto& entry) { return entry.second->job_class.model == name; });
+}
+
+}  // namespace shoal

@@ -1,0 +1,274 @@
+#pragma once
+// The broker made durable: takes what hosts and administrators ask, lets coordinator/work decide,
+// stores each turn's changes in one transaction, and only then answers. Keeps what jobs are made of
+// and what comes out as files in DATA/jobs. Knows no interface.
+//
+// Belongs to the coordinator's one thread.
+
+#include <kj/async.h>
+#include <kj/timer.h>
+
+#include <deque>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/random.h"
+#include "coordinator/jobs/items_file.h"
+#include "coordinator/jobs/job_file.h"
+#include "coordinator/jobs/options.h"
+#include "coordinator/jobs/outputs.h"
+#include "coordinator/session/journal.h"
+#include "coordinator/session/ledger.h"
+#include "coordinator/session/live_model.h"
+#include "coordinator/session/pool.h"
+#include "coordinator/store/host_table.h"
+#include "coordinator/store/job_table.h"
+#include "coordinator/store/shard_store.h"
+#include "coordinator/store/unit_table.h"
+#include "schema/message.h"
+#include "schema/work.capnp.h"
+
+namespace shoal {
+
+// What the service uses. All of it outlives the service.
+struct JobNeeds {
+  Store& store;
+  kj::Timer& timer;
+  const Clock& clock;
+  Random& random;
+  Pool& pool;
+  HostTable& hosts;
+  SessionTable& sessions;
+  Ledger& ledger;
+  Journal& journal;
+  const bool& stopping;
+  JobOptions options;
+  int64_t rows_max = 64;  // Of a step.
+  std::filesystem::path folder;
+  std::function<Result<std::shared_ptr<const LiveModel>>(const std::string& name)> model;
+};
+
+// A task of a job that lives, as units are made of it.
+struct LiveTask {
+  TaskId id;
+  JobId job;
+  JobTask spec;
+  JobClass job_class;
+  JobClassId class_id;
+  std::shared_ptr<const LiveModel> model;
+  std::vector<int32_t> stop;
+  int64_t context = 1;
+  Bytes memory;
+  Flops flops_per_item;
+  std::shared_ptr<const ItemsFile> items;  // Null while the task whose output they are is not done.
+};
+
+// A unit that a device was given, with all that it is told.
+struct LentUnit {
+  Grant grant;
+  Millis until_in;
+  std::shared_ptr<const LiveTask> task;
+  std::vector<WorkItem> items;
+  int64_t sequences = 1;
+  int64_t rows_max = 1;
+};
+struct LeaseReply {
+  std::vector<LentUnit> units;
+  Message why;  // When there are none.
+  Millis ask_again_in;
+};
+
+struct RenewReply {
+  std::vector<Millis> until_in;  // 0: over.
+};
+
+struct SubmitReply {
+  rpc::UnitDesk::Outcome outcome = rpc::UnitDesk::Outcome::ACCEPTED;
+  Message why;
+};
+
+// A job on its way in: what its tasks are made of.
+struct NewTask {
+  ItemSums sums;  // Of a task with a file.
+  std::optional<Digest> items;
+};
+struct NewJob {
+  std::string spec;
+  JobFile file;
+  std::vector<NewTask> tasks;
+  std::vector<std::shared_ptr<const LiveModel>> models;  // By task.
+};
+
+struct ShownTask {
+  StoredTask row;
+  TaskFigures figures;
+};
+struct ShownJob {
+  StoredJob job;
+  bool begun = false;  // A unit of it was cut.
+  std::vector<ShownTask> tasks;
+  std::optional<Millis> left;  // At the rate of the last minutes.
+};
+
+struct TaskOutput {
+  std::filesystem::path path;
+  bool temporary = false;  // To be removed after use.
+  std::optional<Digest> digest;
+  int64_t items = 0;
+};
+
+enum class JobOrder { kPause, kResume, kCancel, kRetry };
+
+class JobService final : private kj::TaskSet::ErrorHandler {
+ public:
+  static Result<std::unique_ptr<JobService>> open(JobNeeds needs);
+  ~JobService() noexcept(false);
+  KJ_DISALLOW_COPY(JobService);
+
+  // Hosts. What the pool knows of a host's devices is looked up there.
+  void host_known(HostId host, bool trusted, bool banned, std::optional<uint64_t> address_block);
+  void devices_changed(HostId host);
+  void host_gone(HostId host);
+
+  // What hosts ask. Each answer comes after the commit of all that it depends on; a failed promise
+  // says that nothing of it may be relied on, and the same call can be made again.
+  // `again`: what the device holds already comes first, with keys for its worker of now.
+  kj::Promise<LeaseReply> lease(const DevicePlace& place, Millis wanted, uint32_t count_max,
+                                bool again);
+  kj::Promise<RenewReply> renew(const DevicePlace& host, std::vector<LeaseId> leases);
+  // `is_failure`: the unit ended with an error; else it is nobody's.
+  kj::Promise<void> give_back(HostId host, LeaseId lease, bool is_failure);
+  kj::Promise<SubmitReply> submit(HostId host, LeaseId lease, rpc::UnitOutput::Reader output);
+
+  // What administrators ask.
+  const std::filesystem::path& folder() const { return needs_.folder; }
+  std::string new_file_name();  // For what an upload writes before it has a name.
+  Result<JobId> submit_job(NewJob job);
+  kj::Promise<void> change_job(JobId job, JobOrder order);
+  Result<ShownJob> show(JobId job);
+  Result<std::vector<ShownJob>> list(int64_t ended_max);
+  Result<std::vector<EventRow>> events(JobId job);
+  // Of `task`; empty: of the last one.
+  Result<TaskOutput> output(JobId job, const std::string& task);
+  bool uses_model(const std::string& name) const;
+
+  // Everything that was decided is stored.
+  kj::Promise<void> stored();
+  size_t live_units() const { return broker_.live_units(); }
+
+  explicit JobService(JobNeeds needs);  // For open() alone.
+
+ private:
+  // A lease that holds.
+  struct LiveLease {
+    UnitId unit;
+    TaskId task;
+    HostId host;
+    DeviceId device;
+    int64_t first_item = 0, items = 0;
+  };
+  // A device that is there, and what its units hold of it.
+  struct LentDevice {
+    DevicePlace place;
+    DeviceId id;
+    Pool::Hold hold;
+    Bytes held;
+    std::map<TaskId, std::set<LeaseId>> leases;
+    std::map<TaskId, int64_t>
+        sequences;  // As first said: another number would load the model anew.
+  };
+  // A result on its way into the store.
+  struct Arrived {
+    LeaseWork work;
+    TaskId task;
+    ByteVector bytes;  // Canonical; empty when nobody will ask for them.
+  };
+  struct RateSample {
+    Millis at;
+    double flops_left = 0;
+  };
+
+  Millis now() const;
+  Result<void> restore();
+  Result<void> take_up_job(const StoredJob& job, BrokerRows* rows);
+  JobSpec broker_spec(const StoredJob& job) const;
+  JobClassId class_id(const JobClass& job_class);
+  std::vector<JobClassId> denied_classes(HostId host) const;
+  DeviceFacts facts_of(const PoolDevice& device, const LentDevice& lent) const;
+
+  LentDevice* find_device(const DevicePlace& place);
+  LentDevice* find_device(DeviceId id);
+  void hold_for(LentDevice& device, TaskId task, LeaseId lease);
+  void let_go(LeaseId lease, const LiveLease& live);
+  void renew_hold(LentDevice& device);
+  std::vector<Grant> held_grants(LentDevice& device, size_t count_max);
+  void end_lease(LeaseId lease);
+  Result<LeaseReply> fill_in(const std::vector<Grant>& grants, const LeaseAnswer& answer,
+                             DeviceId device);
+  Message why(NoWork why, Millis ask_again) const;
+  Result<std::optional<FoundLease>> look_up(HostId host, LeaseId lease);
+  Result<SubmitReply> late_submit(const FoundLease& found, const Digest& digest,
+                                  const LeaseWork& work);
+
+  // The batch.
+  void note_fresh();
+  void schedule();
+  void flush();
+  Result<void> write(std::span<const Change> changes);
+  Result<void> write_ledger(std::span<const Change> changes);
+  void after_commit(std::vector<Change> changes);
+  void arm_timer();
+  void require_store() const;
+  void taskFailed(kj::Exception&& exception) override;
+
+  Result<void> finish_task(TaskId id);
+  Result<void> make_items(const StoredTask& source, const LiveTask& task);
+  void finish_tasks();
+  void forget_job(JobId job);
+  Result<OutputWriter> write_output(TaskId task, const LiveTask& live,
+                                    const std::filesystem::path& path);
+  Result<ByteVector> result_bytes(const EndedUnit& unit) const;
+  std::filesystem::path result_path(UnitId unit, const Digest& digest) const;
+  Result<std::shared_ptr<const LiveTask>> task_of(const StoredJob& job, const StoredTask& row);
+  Result<void> retry(StoredJob job);
+  Result<ShownJob> shown(StoredJob job);
+  void sample_rates();
+  void remove_strays();
+
+  JobNeeds needs_;
+  JobTable jobs_;
+  UnitTable units_;
+  Broker broker_;
+  Millis wall_at_start_, monotonic_at_start_;
+
+  std::map<TaskId, std::shared_ptr<const LiveTask>> tasks_;  // Of jobs that live.
+  std::map<JobId, std::vector<TaskId>> live_jobs_;
+  std::unordered_map<LeaseId, LiveLease> leases_;        // Those that hold.
+  std::map<DeviceId, std::set<LeaseId>> device_leases_;  // The same.
+  std::map<DeviceId, LentDevice> devices_;
+  std::map<Digest, JobClassId> classes_;
+  std::map<HostId, HostFacts> hosts_;
+  std::map<JobId, std::deque<RateSample>> rates_;
+  Millis sampled_;
+  std::map<JobId, std::string> reasons_;  // Of changes that are not stored yet.
+
+  std::vector<Change> backlog_;  // Decided, and not stored.
+  std::unordered_map<LeaseId, Arrived> arrived_;
+  std::vector<TaskId> unfinished_;  // Done, but without an output file.
+  std::vector<kj::Own<kj::PromiseFulfiller<void>>> waiting_;
+  bool scheduled_ = false;
+  std::optional<Error> broken_;  // Why the last commit failed, until one succeeds.
+  uint64_t files_made_ = 0;
+  kj::Maybe<kj::TimePoint> armed_for_;  // When the broker is looked at, if nothing comes before.
+  kj::TaskSet tasks_running_;           // Last: they use the others.
+};
+
+}  // namespace shoal

@@ -1,0 +1,630 @@
+// Goal: a job's output is what one machine alone would compute, whoever lies, dies or repeats
+// itself, and whenever the coordinator stops. Method: a real coordinator and fake hosts over
+// in-process pipes, time moved by hand.
+
+#include <QtTest>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "coordinator/jobs/job_file.h"
+#include "coordinator/work/manifest.h"
+#include "tests/coordinator/faulty_vfs.h"
+#include "tests/coordinator/unit_host.h"
+
+using namespace shoal;
+using namespace shoal::test;
+using Json = nlohmann::json;
+
+namespace {
+
+constexpr int kPrompts = 40;
+
+// Units of some items, so that there is something to share out.
+void small_units(CoordinatorSettings& settings) {
+  settings.jobs.rules.ask_again_min = Millis{20};
+  settings.jobs.rules.ask_again_max = Millis{200};
+  settings.jobs.rules.claim_max = Millis{2000};
+  settings.jobs.rules.lease_slack = Millis{5000};
+  settings.jobs.rules.unit_items_max = 5;
+  settings.jobs.rules.gather = Millis{1000};
+}
+
+std::string prompts(int count = kPrompts) {
+  std::string lines;
+  for (int i = 0; i < count; ++i) {
+    lines +=
+        Json{{"id", "line " + std::to_string(i)}, {"prompt", "prompt number " + std::to_string(i)}}
+            .dump() +
+        "\n";
+  }
+  return lines;
+}
+
+const std::string kGenerate =
+    "name = \"stories\"\nseed = 11\n[[tasks]]\nname = \"write\"\nkind = \"generate\"\n"
+    "model = \"toy\"\ninput = \"prompts.jsonl\"\nmax_tokens = 12\n";
+
+struct Submitted {
+  uint64_t id = 0;
+  std::string state;
+};
+
+Submitted submit_job(World& world, const std::string& spec,
+                     const std::map<std::string, std::string>& files) {
+  auto request = world.admin().submitJobRequest();
+  request.setSpec(spec);
+  auto begun =
+      world.run(kj::Promise<capnp::Response<rpc::Admin::SubmitJobResults>>(request.send()));
+  auto upload = begun.getUpload();
+  const auto inputs = begun.getInputs();
+  for (uint i = 0; i < inputs.size(); ++i) {
+    const std::string& text = files.at(inputs[i].cStr());
+    for (size_t from = 0; from < text.size(); from += 1000) {
+      auto write = upload.writeRequest();
+      write.setInput(i);
+      const std::string piece = text.substr(from, 1000);
+      write.setBytes(rpc::kj_bytes(as_bytes(piece)));
+      world.run(write.send());
+    }
+  }
+  const auto response = world.run(
+      kj::Promise<capnp::Response<rpc::JobUpload::FinishResults>>(upload.finishRequest().send()));
+  return {response.getJob().getId()};
+}
+
+std::string refusal_of_job(World& world, const std::string& spec,
+                           const std::map<std::string, std::string>& files) {
+  try {
+    submit_job(world, spec, files);
+  } catch (const kj::Exception& exception) {
+    return rpc::error_of(exception).message;
+  }
+  return "";
+}
+
+Json job_of(World& world, uint64_t id) {
+  auto request = world.admin().showJobRequest();
+  request.setJobId(id);
+  const auto response =
+      world.run(kj::Promise<capnp::Response<rpc::Admin::ShowJobResults>>(request.send()));
+  const auto job = response.getJob();
+  static const char* const kStates[] = {"queued", "running", "paused",
+                                        "done",   "failed",  "cancelled"};
+  Json tasks = Json::array();
+  for (const auto task : job.getTasks()) {
+    tasks.push_back({{"name", task.getName().cStr()},
+                     {"state", task.getState().cStr()},
+                     {"items", task.getItems()},
+                     {"done", task.getItemsDone()},
+                     {"pending", task.getItemsPending()},
+                     {"leased", task.getItemsLeased()},
+                     {"quarantined", task.getItemsQuarantined()},
+                     {"digest", task.getDigest().cStr()}});
+  }
+  return {{"state", kStates[static_cast<int>(job.getState())]},
+          {"reason", job.getReason().cStr()},
+          {"credit", job.getCredit()},
+          {"tasks", tasks}};
+}
+
+std::string state_of(World& world, uint64_t id) {
+  return job_of(world, id)["state"].get<std::string>();
+}
+
+class Sink final : public rpc::ByteSink::Server {
+ public:
+  explicit Sink(std::string& out) : out_(out) {}
+  kj::Promise<void> write(WriteContext context) override {
+    out_ += as_text(rpc::bytes_of(context.getParams().getBytes()));
+    return kj::READY_NOW;
+  }
+
+ private:
+  std::string& out_;
+};
+
+struct Output {
+  std::string text, digest;
+  std::vector<Json> lines;
+};
+Output output_of(World& world, uint64_t id, const std::string& task = "") {
+  Output output;
+  auto request = world.admin().jobResultsRequest();
+  request.setJobId(id);
+  request.setTask(task);
+  request.setSink(kj::heap<Sink>(output.text));
+  const auto response =
+      world.run(kj::Promise<capnp::Response<rpc::Admin::JobResultsResults>>(request.send()));
+  output.digest = response.getDigest().cStr();
+  size_t from = 0;
+  for (size_t end; (end = output.text.find('\n', from)) != std::string::npos; from = end + 1)
+    output.lines.push_back(Json::parse(output.text.substr(from, end - from)));
+  return output;
+}
+
+void change(World& world, uint64_t id, rpc::Admin::JobChange what) {
+  auto request = world.admin().changeJobRequest();
+  request.setJobId(id);
+  request.setChange(what);
+  world.run(request.send().ignoreResult());
+}
+
+// As the toy's tokenizer has it: a space is the three bytes of its sign.
+std::vector<int32_t> toy_prompt(const std::string& text) {
+  std::vector<int32_t> tokens = {1};
+  for (const char byte : text) {
+    if (byte == ' ') {
+      for (const int sign : {0xe2, 0x96, 0x81}) tokens.push_back(3 + sign);
+    } else {
+      tokens.push_back(3 + static_cast<unsigned char>(byte));
+    }
+  }
+  return tokens;
+}
+
+// What one machine alone computes.
+std::vector<int32_t> expected_tokens(const std::string& prompt, int64_t count, uint64_t seed) {
+  return toy_tokens(toy_prompt(prompt), count, seed);
+}
+
+QByteArray wrong_lines(const Output& output, int count = kPrompts) {
+  if (output.lines.size() != static_cast<size_t>(count))
+    return "another number of lines: " + QByteArray::number(qulonglong(output.lines.size()));
+  for (int i = 0; i < count; ++i) {
+    const Json& line = output.lines[static_cast<size_t>(i)];
+    if (line["id"] != "line " + std::to_string(i)) return "another order: " + QByteArray::number(i);
+    if (line["tokens"].get<std::vector<int32_t>>() !=
+        expected_tokens("prompt number " + std::to_string(i), 12, item_seed(11, i))) {
+      return "other tokens: " + QByteArray::fromStdString(line.dump());
+    }
+  }
+  return "";
+}
+
+// All hosts work in turns until nothing is left to do; time passes between.
+void work_all(World& world, const std::vector<UnitHost*>& hosts, int turns = 400) {
+  for (int turn = 0; turn < turns; ++turn) {
+    int done = 0;
+    for (UnitHost* host : hosts) {
+      if (host->host.connected()) done += host->work(1);
+    }
+    world.pass_time(Millis{done == 0 ? 500 : 10});
+  }
+}
+
+rpc::LedgerReport::Reader report_of(capnp::Response<rpc::Admin::ReconcileLedgerResults>& response) {
+  return response.getReport();
+}
+capnp::Response<rpc::Admin::ReconcileLedgerResults> reconcile(World& world) {
+  return world.run(kj::Promise<capnp::Response<rpc::Admin::ReconcileLedgerResults>>(
+      world.admin().reconcileLedgerRequest().send()));
+}
+
+}  // namespace
+
+class JobsTest : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void a_job_is_computed_by_several_hosts();
+  void tasks_follow_one_another();
+  void a_liar_is_found_out_and_changes_nothing();
+  void a_host_that_dies_loses_nothing();
+  void nothing_is_counted_twice();
+  void what_is_no_result_is_refused();
+  void a_restart_loses_nothing();
+  void a_job_can_be_paused_resumed_and_cancelled();
+  void a_device_without_work_is_told_why();
+  void what_fails_everywhere_is_put_aside_and_tried_again();
+  void a_job_that_fails_everywhere_fails();
+  void a_full_disk_at_any_write_loses_nothing();
+  void wrong_files_are_refused_by_line();
+};
+
+void JobsTest::a_job_is_computed_by_several_hosts() {
+  World world(small_units);
+  world.publish(make_toy_model("toy", 100, 1'000'000));
+  UnitHost first(world.add_host("first")), second(world.add_host("second")),
+      third(world.add_host("third"));
+  const uint64_t id = submit_job(world, kGenerate, {{"prompts.jsonl", prompts()}}).id;
+  QCOMPARE(state_of(world, id), std::string("queued"));
+  {
+    const GotUnits got = first.lease(600, 1);
+    QCOMPARE(got.units.size(), size_t{1});
+    const GotUnit& unit = got.units[0];
+    QVERIFY(unit.items.size() <= 5);
+    QCOMPARE(unit.shards, size_t{kToyFragments});
+    QVERIFY(unit.lease >= (uint64_t{1} << 40));
+    QVERIFY(unit.until_ms >= 5000);
+    QCOMPARE(unit.items[0].tokens_max, 12u);
+    QCOMPARE(state_of(world, id), std::string("running"));
+    QCOMPARE(first.submit(unit), std::string("accepted"));
+    QCOMPARE(job_of(world, id)["tasks"][0]["pending"].get<size_t>(), unit.items.size());
+  }
+  work_all(world, {&first, &second, &third}, 60);
+  const Json job = job_of(world, id);
+  QVERIFY2(job["state"] == "done", job.dump().c_str());
+  QVERIFY(job["credit"].get<double>() > 0);
+  const Output output = output_of(world, id);
+  QCOMPARE(wrong_lines(output), QByteArray());
+  QCOMPARE(output.digest, digest_of(as_bytes(output.text)).hex());
+  QCOMPARE(job["tasks"][0]["digest"].get<std::string>(), output.digest);
+  QCOMPARE(output.lines[0]["finish_reason"].get<std::string>(), std::string("length"));
+  // What hosts were told is genuine, and nothing is left open.
+  auto response = reconcile(world);
+  const auto report = report_of(response);
+  QCOMPARE(report.getProblemCount(), uint64_t{0});
+  QCOMPARE(report.getPending(), uint64_t{0});
+  QVERIFY(report.getLeases() >= 8);
+  QVERIFY(report.getCreditConfirmed() > 0);
+  QCOMPARE(report.getCreditRejected(), 0.0);
+  const auto receipts = first.host.receipts();
+  QVERIFY(!receipts.empty());
+  QCOMPARE(receipts[0].job_class.kind, std::string("generate"));
+  QVERIFY(receipts[0].rows > 0);
+}
+
+void JobsTest::tasks_follow_one_another() {
+  World world(small_units);
+  world.publish(make_toy_model("toy", 100, 1'000'000));
+  UnitHost trusted(world.add_host("trusted"));
+  {
+    auto request = world.admin().setHostStandingRequest();
+    request.setHostId(trusted.host.id);
+    request.setStanding(rpc::HostInfo::Standing::TRUSTED);
+    world.run(request.send().ignoreResult());
+  }
+  const std::string spec =
+      kGenerate +
+      "[[tasks]]\nname = \"grade\"\nkind = \"score\"\nmodel = \"toy\"\ninput = \"@write\"\n"
+      "template = \"so: {text}\"\n"
+      "[[tasks]]\nname = \"place\"\nkind = \"embed\"\nmodel = \"toy\"\ninput = \"@write\"\n"
+      "after = [\"grade\"]\n"
+      "[[tasks]]\nname = \"own\"\nkind = \"score\"\nmodel = \"toy\"\ninput = \"texts.jsonl\"\n";
+  const std::string texts =
+      "{\"text\":\"abc\"}\n\n{\"text\":\"defg\",\"prompt\":\"xy\",\"id\":7}\n";
+  const uint64_t id =
+      submit_job(world, spec, {{"prompts.jsonl", prompts(7)}, {"texts.jsonl", texts}}).id;
+  QCOMPARE(job_of(world, id)["tasks"][1]["state"].get<std::string>(), std::string("waiting"));
+  work_all(world, {&trusted}, 40);
+  QVERIFY2(job_of(world, id)["state"] == "done", job_of(world, id).dump().c_str());
+  const Output written = output_of(world, id, "write"), graded = output_of(world, id, "grade"),
+               placed = output_of(world, id, "place"), own = output_of(world, id);
+  QCOMPARE(wrong_lines(written, 7), QByteArray());
+  QCOMPARE(graded.lines.size(), size_t{7});
+  QCOMPARE(graded.lines[3]["id"].get<std::string>(), std::string("line 3"));
+  const std::string text = "so: " + written.lines[3]["text"].get<std::string>();
+  QCOMPARE(graded.lines[3]["log_likelihoods"].size(), toy_prompt(text).size() - 1);
+  QCOMPARE(graded.lines[3]["log_likelihoods"][0].get<double>(),
+           -0.5 - (3 + static_cast<unsigned char>('s')) % 7);
+  QCOMPARE(placed.lines[6]["vector"].size(), size_t{kToyWidth});
+  QCOMPARE(own.lines.size(), size_t{2});
+  QCOMPARE(own.lines[0]["id"].get<int>(), 1);
+  QCOMPARE(own.lines[0]["log_likelihoods"].size(), size_t{3});
+  QCOMPARE(own.lines[1]["id"].get<int>(), 7);
+  QCOMPARE(own.lines[1]["log_likelihoods"].size(), size_t{4});
+}
+
+void JobsTest::a_liar_is_found_out_and_changes_nothing() {
+  World world(small_units);
+  world.publish(make_toy_model("toy", 100, 1'000'000));
+  UnitHost liar(world.add_host("liar")), second(world.add_host("second")),
+      third(world.add_host("third"));
+  liar.lies = true;
+  const uint64_t id = submit_job(world, kGenerate, {{"prompts.jsonl", prompts()}}).id;
+  work_all(world, {&liar, &second, &third}, 150);
+  QVERIFY2(job_of(world, id)["state"] == "done", job_of(world, id).dump().c_str());
+  QCOMPARE(wrong_lines(output_of(world, id)), QByteArray());
+  QCOMPARE(liar.lease().why, std::string("batch.quarantined"));
+  auto response = reconcile(world);
+  const auto report = report_of(response);
+  QCOMPARE(report.getProblemCount(), uint64_t{0});
+  QVERIFY(report.getCreditRejected() > 0);
+  const auto receipts = liar.host.receipts();
+  QVERIFY(std::ranges::any_of(receipts, [](const Receipt& receipt) {
+    return receipt.verdict == ReceiptVerdict::kRejected && receipt.reason == "batch.wrong_result";
+  }));
+  QVERIFY(std::ranges::none_of(receipts, [](const Receipt& receipt) {
+    return receipt.verdict == ReceiptVerdict::kConfirmed;
+  }));
+}
+
+void JobsTest::a_host_that_dies_loses_nothing() {
+  World world(small_units);
+  world.publish(make_toy_model("toy", 100, 1'000'000));
+  UnitHost mortal(world.add_host("mortal")), second(world.add_host("second")),
+      third(world.add_host("third"));
+  const uint64_t id = submit_job(world, kGenerate, {{"prompts.jsonl", prompts()}}).id;
+  const GotUnits taken = mortal.lease(600, 4);
+  QVERIFY(!taken.units.empty());
+  mortal.host.kill();
+  work_all(world, {&second, &third}, 150);
+  QVERIFY2(job_of(world, id)["state"] == "done", job_of(world, id).dump().c_str());
+  QCOMPARE(wrong_lines(output_of(world, id)), QByteArray());
+  // It comes back, and what it brings is too late: that counts for nothing and against nobody.
+  mortal.host.connect();
+  QCOMPARE(mortal.submit(taken.units[0]), std::string("notNeeded"));
+  auto response = reconcile(world);
+  QCOMPARE(report_of(response).getProblemCount(), uint64_t{0});
+}
+
+void JobsTest::nothing_is_counted_twice() {
+  World world(small_units);
+  world.publish(make_toy_model("toy", 100, 1'000'000));
+  UnitHost first(world.add_host("first")), second(world.add_host("second"));
+  const uint64_t id = submit_job(world, kGenerate, {{"prompts.jsonl", prompts(10)}}).id;
+  const GotUnits got = first.lease(600, 1);
+  QCOMPARE(got.units.size(), size_t{1});
+  QCOMPARE(first.submit(got.units[0]), std::string("accepted"));
+  QCOMPARE(first.submit(got.units[0]), std::string("repeated"));
+  // Another result for the same lease changes nothing: the first one counts.
+  QCOMPARE(first.submit(got.units[0], [](auto& results) { results[0].tokens[0] = 99; }),
+           std::string("repeated"));
+  // Nobody submits for another.
+  QVERIFY_EXCEPTION_THROWN(second.submit(got.units[0]), kj::Exception);
+  second.give_back(got.units[0].lease, rpc::UnitDesk::GiveBack::FAILED);
+  QCOMPARE(second.renew({got.units[0].lease, 5})[0], uint64_t{0});
+  work_all(world, {&first, &second}, 60);
+  QCOMPARE(state_of(world, id), std::string("done"));
+  QCOMPARE(first.submit(got.units[0]), std::string("repeated"));
+  auto response = reconcile(world);
+  QCOMPARE(report_of(response).getProblemCount(), uint64_t{0});
+  QCOMPARE(wrong_lines(output_of(world, id), 10), QByteArray());
+}
+
+void JobsTest::what_is_no_result_is_refused() {
+  World world(small_units);
+  world.publish(make_toy_model("toy", 100, 1'000'000));
+  UnitHost first(world.add_host("first"));
+  submit_job(world, kGenerate, {{"prompts.jsonl", prompts()}});
+  using Spoil = std::function<void(std::vector<ToyResult>&)>;
+  const Spoil spoils[] = {
+      [](auto& results) { results.pop_back(); },
+      [](auto& results) { results[0].tokens.pop_back(); },
+      [](auto& results) { results[0].tokens.push_back(40); },
+      [](auto& results) { results[0].tokens[2] = kToyVocabulary; },
+      [](auto& results) { results[0].tokens[2] = -1; },
+      [](auto& results) { results[0].tokens[2] = kToyEos; },
+      [](auto& results) { results[0].tokens.clear(); },
+  };
+  for (const Spoil& spoil : spoils) {
+    const GotUnits got = first.lease(600, 1);
+    QCOMPARE(got.units.size(), size_t{1});
+    QCOMPARE(first.submit(got.units[0], spoil), std::string("rejected"));
+    QCOMPARE(first.last_why, std::string("batch.malformed"));
+  }
+}
+
+void JobsTest::a_restart_loses_nothing() {
+  World world(small_units);
+  world.publish(make_toy_model("toy", 100, 1'000'000));
+  UnitHost first(world.add_host("first")), second(world.add_host("second")),
+      third(world.add_host("third"));
+  const std::string spec = kGenerate +
+                           "[[tasks]]\nname = \"place\"\nkind = \"embed\"\nmodel = \"toy\"\n"
+                           "input = \"@write\"\n";
+  const uint64_t id = submit_job(world, spec, {{"prompts.jsonl", prompts()}}).id;
+  for (int turn = 0; turn < 30; ++turn) {
+    const GotUnits held = first.lease(600, 1);
+    second.work(1);
+    third.work(1);
+    world.stop();
+    // Long enough for every lease to end, had the coordinator been there.
+    world.clock.advance(Millis{100'000});
+    world.start();
+    for (UnitHost* host : {&first, &second, &third}) host->host.connect();
+    if (!held.units.empty()) {
+      const std::string said = first.submit(held.units[0]);
+      QVERIFY2(said == "accepted" || said == "notNeeded", said.c_str());
+    }
+    world.pass_time(Millis{300});
+  }
+  work_all(world, {&first, &second, &third}, 60);
+  QVERIFY2(job_of(world, id)["state"] == "done", job_of(world, id).dump().c_str());
+  QCOMPARE(wrong_lines(output_of(world, id, "write")), QByteArray());
+  QCOMPARE(output_of(world, id).lines.size(), size_t{kPrompts});
+  auto response = reconcile(world);
+  QCOMPARE(report_of(response).getProblemCount(), uint64_t{0});
+  QCOMPARE(report_of(response).getCreditRejected(), 0.0);
+}
+
+void JobsTest::a_job_can_be_paused_resumed_and_cancelled() {
+  World world(small_units);
+  world.publish(make_toy_model("toy", 100, 1'000'000));
+  UnitHost first(world.add_host("first"));
+  const uint64_t id = submit_job(world, kGenerate, {{"prompts.jsonl", prompts()}}).id;
+  change(world, id, rpc::Admin::JobChange::PAUSE);
+  QCOMPARE(state_of(world, id), std::string("paused"));
+  QVERIFY(!job_of(world, id)["reason"].get<std::string>().empty());
+  QCOMPARE(first.lease().why, std::string("batch.no_jobs"));
+  change(world, id, rpc::Admin::JobChange::RESUME);
+  const GotUnits got = first.lease(600, 1);
+  QCOMPARE(got.units.size(), size_t{1});
+  QCOMPARE(first.renew({got.units[0].lease}).size(), size_t{1});
+  QVERIFY(first.renew({got.units[0].lease})[0] > 0);
+  // A model that a job uses is not removed.
+  {
+    auto request = world.admin().removeModelRequest();
+    request.setName("toy");
+    QVERIFY_EXCEPTION_THROWN(world.run(request.send().ignoreResult()), kj::Exception);
+  }
+  change(world, id, rpc::Admin::JobChange::CANCEL);
+  QCOMPARE(state_of(world, id), std::string("cancelled"));
+  QCOMPARE(first.renew({got.units[0].lease})[0], uint64_t{0});
+  QCOMPARE(first.submit(got.units[0]), std::string("notNeeded"));
+  QVERIFY_EXCEPTION_THROWN(change(world, id, rpc::Admin::JobChange::PAUSE), kj::Exception);
+  QVERIFY_EXCEPTION_THROWN(change(world, 99, rpc::Admin::JobChange::CANCEL), kj::Exception);
+}
+
+void JobsTest::a_device_without_work_is_told_why() {
+  World world(small_units);
+  world.publish(make_toy_model("toy", 100, 1'000'000));
+  UnitHost first(world.add_host("first"));
+  QCOMPARE(first.lease().why, std::string("batch.no_jobs"));
+  QVERIFY(first.lease().ask_again_ms > 0);
+  submit_job(world, kGenerate, {{"prompts.jsonl", prompts()}});
+  QCOMPARE(first.lease(600, 1, "gpu").why, std::string("batch.unknown_device"));
+  world.run(first.host.deny_promise({{"generate", "toy", false}}));
+  QCOMPARE(first.lease().why, std::string("batch.denied"));
+  world.run(first.host.deny_promise({}));
+  first.host.options.exact = false;
+  first.host.report();
+  QCOMPARE(first.lease().why, std::string("batch.not_exact"));
+  first.host.options.exact = true;
+  first.host.options.memory = 5'000'000;
+  first.host.report();
+  QCOMPARE(first.lease().why, std::string("batch.too_large"));
+  first.host.options.memory = 1'000'000'000;
+  first.host.report();
+  QCOMPARE(first.lease(600, 1).units.size(), size_t{1});
+}
+
+void JobsTest::what_fails_everywhere_is_put_aside_and_tried_again() {
+  World world(small_units);
+  world.publish(make_toy_model("toy", 100, 1'000'000));
+  UnitHost first(world.add_host("first")), second(world.add_host("second")),
+      third(world.add_host("third"));
+  const uint64_t id = submit_job(world, kGenerate, {{"prompts.jsonl", prompts(10)}}).id;
+  uint64_t bad = 0;
+  for (UnitHost* host : {&first, &second, &third}) {
+    const GotUnits got = host->lease(600, 1);
+    QCOMPARE(got.units.size(), size_t{1});
+    if (bad == 0) bad = got.units[0].id;
+    QCOMPARE(got.units[0].id, bad);
+    host->give_back(got.units[0].lease, rpc::UnitDesk::GiveBack::FAILED);
+  }
+  QVERIFY_EXCEPTION_THROWN(change(world, id, rpc::Admin::JobChange::RETRY), kj::Exception);
+  work_all(world, {&first, &second, &third}, 60);
+  QCOMPARE(state_of(world, id), std::string("done"));
+  const Json task = job_of(world, id)["tasks"][0];
+  QCOMPARE(task["quarantined"].get<int>() + task["done"].get<int>(), 10);
+  const Output output = output_of(world, id);
+  QCOMPARE(output.lines.size(), size_t{10});
+  QVERIFY(output.lines[0].contains("error") && !output.lines[0].contains("tokens"));
+  QVERIFY(!output.lines[9].contains("error"));
+  // Nobody is blamed, and it can be tried again.
+  QCOMPARE(first.lease().why, std::string("batch.no_jobs"));
+  change(world, id, rpc::Admin::JobChange::RETRY);
+  QCOMPARE(state_of(world, id), std::string("running"));
+  work_all(world, {&first, &second, &third}, 60);
+  QCOMPARE(state_of(world, id), std::string("done"));
+  QCOMPARE(wrong_lines(output_of(world, id), 10), QByteArray());
+  QVERIFY_EXCEPTION_THROWN(change(world, id, rpc::Admin::JobChange::RETRY), kj::Exception);
+  auto response = reconcile(world);
+  QCOMPARE(report_of(response).getProblemCount(), uint64_t{0});
+}
+
+void JobsTest::a_job_that_fails_everywhere_fails() {
+  World world(small_units);
+  world.publish(make_toy_model("toy", 100, 1'000'000));
+  UnitHost first(world.add_host("first")), second(world.add_host("second")),
+      third(world.add_host("third"));
+  const uint64_t id = submit_job(world, kGenerate, {{"prompts.jsonl", prompts()}}).id;
+  for (int turn = 0; turn < 100 && state_of(world, id) != "failed"; ++turn) {
+    for (UnitHost* host : {&first, &second, &third}) {
+      for (const GotUnit& unit : host->lease(600, 1).units)
+        host->give_back(unit.lease, rpc::UnitDesk::GiveBack::REFUSED);
+    }
+    world.pass_time(Millis{100});
+  }
+  QCOMPARE(state_of(world, id), std::string("failed"));
+  QVERIFY(!job_of(world, id)["reason"].get<std::string>().empty());
+  change(world, id, rpc::Admin::JobChange::RETRY);
+  // As it is after a restart, too.
+  world.stop();
+  world.start();
+  for (UnitHost* host : {&first, &second, &third}) host->host.connect();
+  work_all(world, {&first, &second, &third}, 300);
+  QVERIFY2(state_of(world, id) == "done",
+           (job_of(world, id).dump() + first.lease().why + second.lease().why + third.lease().why)
+               .c_str());
+  QCOMPARE(wrong_lines(output_of(world, id)), QByteArray());
+}
+
+void JobsTest::a_full_disk_at_any_write_loses_nothing() {
+  bool any_failed = false;
+  for (int count = 0; count < 24; count += 2) {
+    World world(small_units);
+    world.publish(make_toy_model("toy", 100, 1'000'000));
+    world.stop();
+    world.store_vfs = faulty_vfs();
+    fail_writes_after(-1);
+    world.start();
+    UnitHost first(world.add_host("first")), second(world.add_host("second"));
+    const uint64_t id = submit_job(world, kGenerate, {{"prompts.jsonl", prompts(10)}}).id;
+    fail_writes_after(count);
+    for (UnitHost* host : {&first, &second}) {
+      try {  // Whatever fails may be asked again.
+        host->work(3);
+      } catch (const kj::Exception& exception) {
+        any_failed = true;
+        QVERIFY(exception.getType() == kj::Exception::Type::OVERLOADED);
+      }
+    }
+    fail_writes_after(-1);
+    world.pass_time(Millis{5000});
+    work_all(world, {&first, &second}, 40);
+    QVERIFY2(state_of(world, id) == "done", job_of(world, id).dump().c_str());
+    QCOMPARE(wrong_lines(output_of(world, id), 10), QByteArray());
+    auto response = reconcile(world);
+    QCOMPARE(report_of(response).getProblemCount(), uint64_t{0});
+  }
+  QVERIFY(any_failed);
+}
+
+void JobsTest::wrong_files_are_refused_by_line() {
+  World world(small_units);
+  world.publish(make_toy_model("toy", 100, 1'000'000));
+  const std::pair<const char*, const char*> specs[] = {
+      {"name = ", "line 1"},
+      {"{\"name\": ", "line 1"},
+      {"name = \"a\"\n", "tasks"},
+      {"[[tasks]]\nname = \"x\"\n", "name"},
+      {"name = \"a\"\npriority = 5000\n[[tasks]]\n", "line 2: priority"},
+      {"name = \"a\"\n[[tasks]]\nname = \"x\"\nkind = \"dream\"\nmodel = \"toy\"\ninput = \"i\"\n",
+       "line 4: tasks[0].kind"},
+      {"name = \"a\"\n[[tasks]]\nname = \"x\"\nkind = \"embed\"\nmodel = \"toy\"\ninput = \"@y\"\n",
+       "line 6: tasks[0].input"},
+      {"name = \"a\"\n[[tasks]]\nname = \"x\"\nkind = \"embed\"\nmodel = \"toy\"\ninput = \"i\"\n"
+       "seed = 5\n",
+       "tasks[0].seed: there is no such field"},
+      {"name = \"a\"\n[[tasks]]\nname = \"x\"\nkind = \"embed\"\nmodel = \"gone\"\ninput = \"i\"\n",
+       "there is no model gone"},
+      {"name = \"a\"\n[[tasks]]\nname = \"x\"\nkind = \"generate\"\nmodel = \"toy\"\ninput = "
+       "\"i\"\n"
+       "temperature = 500\n",
+       "temperature"},
+      {"name = \"a\"\n[[tasks]]\nname = \"x\"\nkind = \"generate\"\nmodel = \"toy\"\ninput = "
+       "\"i\"\n"
+       "stop_tokens = [259]\n",
+       "no token 259"},
+  };
+  for (const auto& [spec, part] : specs) {
+    const std::string said = refusal_of_job(world, spec, {{"i", "{\"text\":\"x\"}\n"}});
+    QVERIFY2(said.find(part) != std::string::npos, (std::string(spec) + ": " + said).c_str());
+  }
+  const std::pair<std::string, const char*> lines[] = {
+      {"{\"prompt\":\"x\"}\nnonsense\n", "prompts.jsonl, line 2: it is no JSON object"},
+      {"[1]\n", "line 1: it is no JSON object"},
+      {"\n\n{\"id\":3}\n", "line 3: it has neither"},
+      {"{\"prompt\":\"x\",\"text\":\"y\"}", "both"},
+      {"{\"prompt\":5}", "not a text"},
+      {"{\"prompt\":\"x\",\"max_tokens\":0}", "max_tokens"},
+      {"{\"prompt\":\"x\",\"temperature\":-1}", "temperature"},
+      {"{\"prompt\":\"x\",\"colour\":1}", "no field \"colour\""},
+      {"{\"prompt\":\"x\",\"id\":[1]}", "\"id\""},
+      {"{\"prompt\":\"" + std::string(500, 'x') + "\"}", "the model's context holds 200"},
+      {"", "it has no items"},
+  };
+  for (const auto& [text, part] : lines) {
+    const std::string said = refusal_of_job(world, kGenerate, {{"prompts.jsonl", text}});
+    QVERIFY2(said.find(part) != std::string::npos, (text + ": " + said).c_str());
+  }
+  // Nothing of all that stays.
+  QVERIFY(std::filesystem::is_empty(world.folder / "data" / "jobs"));
+}
+
+QTEST_GUILESS_MAIN(JobsTest)
+#include "jobs_test.moc"
