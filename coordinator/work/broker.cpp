@@ -31,9 +31,12 @@ std::string_view reject_code(RejectReason reason) {
   SHOAL_UNREACHABLE();
 }
 
-SubmitAnswer answer_from_rows(const LeaseRow* lease, bool unit_done) {
+SubmitAnswer answer_from_rows(const LeaseRow* lease, bool unit_done, bool owner_has_result) {
   if (lease == nullptr) return SubmitAnswer::kUnknown;
   if (lease->state != ResultState::kNone) return SubmitAnswer::kDuplicate;
+  const bool declined = !lease->live && (lease->why == LeaseEndReason::kGivenBack ||
+                                         lease->why == LeaseEndReason::kFailed);
+  if (declined || owner_has_result) return SubmitAnswer::kNotNeeded;
   return unit_done ? SubmitAnswer::kExtra : SubmitAnswer::kNotNeeded;
 }
 

@@ -68,6 +68,8 @@ struct BrokerRules {
 
   Millis ask_again_min{10'000};  // Told to a device without work.
   Millis ask_again_max{600'000};
+
+  Millis late_max{604'800'000};  // After its end a lease's result is taken for so long.
 };
 
 // ---- What the broker is told -------------------------------------------------------------------
@@ -198,7 +200,8 @@ enum class SubmitAnswer : uint8_t {
   kAccepted,   // Pending now, or confirmed already: the changes say which.
   kExtra,      // Late, and others were quicker: counts nothing twice, credited if it agrees.
   kDuplicate,  // This lease has a result already; the first one counts. The same answer for ever.
-  kNotNeeded,  // The job is gone, or the unit is poison.
+  kNotNeeded,  // The job is gone, the unit is poison, the lease was given back or failed, its owner
+               // has sent a result of the unit already, or it is much too late. Nothing is stored.
   kUnknown,    // No such lease of this host, or long done: see answer_from_rows.
 };
 
@@ -251,7 +254,8 @@ struct LeaseExtended {  // UPDATE lease: it ends then, which is sooner if its de
   LeaseId lease;
   Millis until{0};
 };
-struct LeaseEnded {  // UPDATE lease. A result may still follow, for any reason but kSubmitted.
+// UPDATE lease. A result may still follow, for any reason but kSubmitted, kGivenBack and kFailed.
+struct LeaseEnded {
   LeaseId lease;
   LeaseEndReason why = LeaseEndReason::kSubmitted;
   Millis at{0};
@@ -357,7 +361,8 @@ struct BrokerRows {
 // What to say about a lease that the broker has forgotten, from its rows; `lease` null: there is no
 // such row. The host must be checked before. A first result for a done unit is kExtra: store it as
 // confirmed (one ledger row) if `digest` is the unit's, else as rejected, kWrong.
-SubmitAnswer answer_from_rows(const LeaseRow* lease, bool unit_done);
+// `owner_has_result`: of the same unit, under another lease: nobody is paid twice for one unit.
+SubmitAnswer answer_from_rows(const LeaseRow* lease, bool unit_done, bool owner_has_result = false);
 
 struct Progress {
   int64_t items = 0;

@@ -60,6 +60,13 @@ class Broker::Core {
     // work, and could not know that it would be compared. A copy is told by its size, and who is
     // late knows that another will have been asked.
     bool vouches() const { return purpose == Purpose::kWork && why == LeaseEndReason::kSubmitted; }
+    // Its host was chosen by chance to compute what another had computed. Only such a copy checks
+    // another: two that came by their leases themselves may have arranged it.
+    bool drawn() const {
+      return purpose == Purpose::kAudit || purpose == Purpose::kRecheck ||
+             purpose == Purpose::kJudge;
+    }
+    bool has_result() const { return state != ResultState::kNone; }
   };
 
   enum class UnitState : uint8_t {
@@ -177,6 +184,8 @@ class Broker::Core {
   Slot cut_unit(Slot task, Slot device, Millis longest, NoWork& why);
   Millis longest(const Device& device, const LeaseRequest& request) const;
   Slot find_copy(const LeaseName& name) const;
+  uint64_t place_of(const Host& host, uint64_t serial) const;
+  bool is_taken(const Copy& copy) const;
   void end_lease(Slot copy, LeaseEndReason why);
 
   // broker_results.cpp: what counts, and who is believed.

@@ -9,6 +9,7 @@ constexpr size_t kDrawTries = 16;  // Random devices that are looked at for one 
 constexpr size_t kDrawScan = 64;   // ... and then neighbours, when none of them will do.
 constexpr size_t kDrawnMax = 4;    // Copies that wait for one device.
 constexpr uint64_t kSerialMax = uint64_t{1} << 62;
+constexpr uint64_t kSerialReach = 1024;  // Messages overtake no more than so many others.
 constexpr size_t kSpotFrom =
     8;  // Pending results of a host, of which one by chance is audited, too.
 constexpr Millis kLookAgain{3'600'000};
@@ -18,6 +19,30 @@ constexpr Millis kPlaceAgain{60'000};
 
 // ---- Results arrive ----------------------------------------------------------------------------
 
+// A host says itself in which order it finished its units, so what it says counts only where it
+// can be true: nothing comes to stand among what a check has vouched for already, and nothing so
+// far ahead that a check of it would vouch for all that is to come.
+uint64_t Broker::Core::place_of(const Host& host, uint64_t serial) const {
+  const bool possible = serial > host.vouched && serial <= kSerialMax &&
+                        serial <= host.serial + kSerialReach && serial + kSerialReach > host.serial;
+  return possible ? serial : std::min(host.serial + 1, kSerialMax);
+}
+
+// A result under this lease is taken, and paid if it is right. Who gave the unit back has said that
+// he will not compute it, and an owner who sends it twice has computed it once.
+bool Broker::Core::is_taken(const Copy& copy) const {
+  if (!copy.live) {
+    if (copy.why == LeaseEndReason::kGivenBack || copy.why == LeaseEndReason::kFailed) return false;
+    if (copy.until + rules_.late_max < now_) return false;
+  }
+  if (copy.drawn()) return true;  // We asked for it.
+  const OwnerId owner = owner_of(copy.host);
+  for (Slot at = units_[copy.unit].copies; at != kNoSlot; at = copies_[at].next) {
+    if (copies_[at].has_result() && owner_of(copies_[at].host) == owner) return false;
+  }
+  return true;
+}
+
 SubmitAnswer Broker::Core::submit(const Submission& submission) {
   const Slot slot = find_copy(submission.name);
   if (slot == kNoSlot) return SubmitAnswer::kUnknown;
@@ -26,15 +51,18 @@ SubmitAnswer Broker::Core::submit(const Submission& submission) {
   const Slot unit_slot = copy.unit;
   Unit& unit = units_[unit_slot];
   if (unit.state == UnitState::kDropped) return SubmitAnswer::kNotNeeded;
+  if (!is_taken(copy)) {
+    if (copy.live) end_lease(slot, LeaseEndReason::kCancelled);
+    settle_all();
+    return SubmitAnswer::kNotNeeded;
+  }
   const Slot task = unit.task, host_slot = copy.host;
   Host& host = hosts_[host_slot];
   if (copy.live) end_lease(slot, LeaseEndReason::kSubmitted);
 
   copy.at = now_;
   copy.digest = submission.digest;
-  copy.serial = submission.serial == 0 || submission.serial > kSerialMax
-                    ? std::min(host.serial + 1, kSerialMax)
-                    : submission.serial;
+  copy.serial = place_of(host, submission.serial);
   host.serial = std::max(host.serial, copy.serial);
   copy.state = quarantined(copy.host) ? ResultState::kSuspect : ResultState::kPending;
   changes_.push_back(ResultReceived{copy.id, unit.id, copy.digest, copy.serial, copy.state, now_});
@@ -70,7 +98,9 @@ SubmitAnswer Broker::Core::submit(const Submission& submission) {
     if (!alone && unit.want == UnitWant::kNothing && unit.carried) answer = SubmitAnswer::kExtra;
     // Drawn only now, so that nobody can know beforehand which results are looked at.
     const bool lucky = chance_.uniform() >= audit_rate(rules_, host.valid_in_row);
-    if (copy.state == ResultState::kPending && !host.facts.trusted && !lucky && !unit.carried) {
+    // Who computed once more what another has computed of itself is looked at like anybody.
+    const bool looked_at = unit.carried && (copy.drawn() || unit.want != UnitWant::kNothing);
+    if (copy.state == ResultState::kPending && !host.facts.trusted && !lucky && !looked_at) {
       want(unit_slot, UnitWant::kAudit);
     }
     mark(unit_slot);
@@ -133,11 +163,12 @@ void Broker::Core::settle(Slot slot) {
   if (unit.state != UnitState::kOpen) return forget_if_over(slot);
   std::vector<Slot> results;
   Slot carrier = kNoSlot;
-  bool live = false, trusted_live = false, disputed = false, suspects = false;
+  bool live = false, drawn_live = false, trusted_live = false, disputed = false, suspects = false;
   int64_t votes = 0;
   for (Slot at = unit.copies; at != kNoSlot; at = copies_[at].next) {
     const Copy& copy = copies_[at];
     live |= copy.live;
+    drawn_live |= copy.live && copy.drawn();
     trusted_live |= copy.live && hosts_[copy.host].facts.trusted;
     if (copy.state != ResultState::kPending && copy.state != ResultState::kSuspect) continue;
     if (hosts_[copy.host].facts.trusted) return decide(slot, Digest(copy.digest), true);
@@ -155,9 +186,10 @@ void Broker::Core::settle(Slot slot) {
     for (size_t j = i + 1; j < results.size(); ++j) {
       const Copy& a = copies_[results[i]];
       const Copy& b = copies_[results[j]];
-      // Two who were caught, or one owner twice, prove nothing.
-      const bool believed = a.state == ResultState::kPending || b.state == ResultState::kPending;
-      if (believed && a.digest == b.digest && owner_of(a.host) != owner_of(b.host)) {
+      // One owner twice, or two of which neither was drawn and is believed, prove nothing.
+      const bool checks = (a.drawn() && a.state == ResultState::kPending) ||
+                          (b.drawn() && b.state == ResultState::kPending);
+      if (checks && a.digest == b.digest && owner_of(a.host) != owner_of(b.host)) {
         return decide(slot, Digest(a.digest), true);
       }
     }
@@ -165,29 +197,25 @@ void Broker::Core::settle(Slot slot) {
   if (disputed && !judge && votes >= rules_.votes_max) return poison(slot);
 
   set_carried(slot, carrier != kNoSlot);
-  if (unit.queued && (live || carrier != kNoSlot)) {
+  if (unit.queued && (live || !results.empty())) {
     unit.queued = false;
     --tasks_[unit.task].queued;
   }
   if (carrier == kNoSlot) {
     want(slot, UnitWant::kNothing);
-    if (live) return;
+    if (suspects ? drawn_live : live) return;
     if (suspects) return draw(slot);
     return enqueue(slot);
   }
   if (disputed) {
     want(slot, UnitWant::kJudge);
-    if (judge ? !trusted_live : !live) draw(slot);
+    if (judge ? !trusted_live : !drawn_live) draw(slot);
     return;
   }
   // Of those who disagreed, one is left: he is not proved right by that.
   if (unit.want == UnitWant::kJudge) want(slot, UnitWant::kAudit);
   if (unit.want != UnitWant::kAudit) return;
-  const OwnerId owner = owner_of(copies_[carrier].host);
-  for (Slot at = unit.copies; at != kNoSlot; at = copies_[at].next) {
-    if (copies_[at].live && owner_of(copies_[at].host) != owner) return;
-  }
-  draw(slot);
+  if (!drawn_live) draw(slot);
 }
 
 void Broker::Core::enqueue(Slot slot) {
