@@ -11,31 +11,6 @@ namespace {
 
 constexpr uint32_t kSilenceMsMin = 1'000, kSilenceMsMax = 86'400'000, kSilenceMsDefault = 600'000;
 
-[[noreturn]] void refuse(std::string why) {
-  rpc::throw_error({ErrorCode::kInvalid, std::move(why)});
-}
-
-std::vector<ShardFetcher::Wanted> read_shards(capnp::List<rpc::SealedShard>::Reader shards,
-                                              const std::string& pin) {
-  if (shards.size() == 0 || shards.size() > limits::kFragmentsMax) {
-    refuse("shards has " + std::to_string(shards.size()) + " entries, not within 1 to " +
-           std::to_string(limits::kFragmentsMax));
-  }
-  std::vector<ShardFetcher::Wanted> wanted;
-  for (const rpc::SealedShard::Reader shard : shards) {
-    const Result<Digest> digest = Digest::from_bytes(rpc::bytes_of(shard.getDigest()));
-    if (!digest.ok()) refuse("shard.digest: " + digest.error().message);
-    const uint64_t bytes = shard.getSealedBytes();
-    if (bytes == 0 || bytes > limits::kShardBytesMax) {
-      refuse("shard.sealedBytes is " + std::to_string(bytes) + ", not within 1 to " +
-             std::to_string(limits::kShardBytesMax));
-    }
-    rpc::require_at_most(shard.getSealedKey().size(), limits::kKeyBytesMax, "shard.sealedKey");
-    wanted.push_back({digest.value(), bytes, pin});
-  }
-  return wanted;
-}
-
 // A worker's stage as the coordinator sees it: counted, and over when its lease is, or when the
 // owner needs the device.
 class LeasedStage final : public rpc::Stage::Server {
@@ -188,47 +163,8 @@ class LeasedStage final : public rpc::Stage::Server {
 
 }  // namespace
 
-rpc::Task<void> HostServer::fetch_all(std::vector<ShardFetcher::Wanted> wanted) {
-  std::vector<ModelCache::Hold> holds;  // One of them must not push out another.
-  for (const ShardFetcher::Wanted& shard : wanted) holds.emplace_back(cache_, shard.digest);
-  for (const ShardFetcher::Wanted& shard : wanted) {
-    if (slot_->session == nullptr) {
-      rpc::throw_error({ErrorCode::kUnavailable, "this host is not logged in"});
-    }
-    rpc::HostSession::Client session = KJ_ASSERT_NONNULL(slot_->session);
-    kj::Promise<void> fetched = fetcher_.fetch(kj::mv(session), shard);
-    co_await kj::mv(fetched);
-  }
-}
-
-rpc::Task<rpc::Stage::Client> HostServer::load(rpc::Worker::Client worker, OpenStageContext context,
-                                               std::vector<ShardFetcher::Wanted> wanted) {
-  auto open = worker.openStageRequest();
-  open.setSpec(context.getParams().getLease().getSpec());
-  auto opened = co_await open.send();
-  rpc::StageLoader::Client loader = opened.getLoader();
-  for (uint32_t index = 0; index < wanted.size(); ++index) {
-    const InputFile file = rpc::require(cache_.read(wanted[index].digest));
-    uint64_t done = 0;
-    while (done < wanted[index].size) {
-      const auto size = static_cast<size_t>(
-          std::min<uint64_t>(limits::kChunkBytesMax, wanted[index].size - done));
-      auto request = loader.writeRequest(capnp::MessageSize{size / sizeof(capnp::word) + 16, 0});
-      request.setShard(index);
-      auto bytes = request.initBytes(static_cast<uint32_t>(size));
-      const size_t count = rpc::require(
-          file.read_at(done, std::span(reinterpret_cast<std::byte*>(bytes.begin()), bytes.size())));
-      if (count != size) {
-        cache_.discard(wanted[index].digest);
-        rpc::throw_error({ErrorCode::kCorrupt, "shard " + wanted[index].digest.hex() +
-                                                   " was cut short on disk by another program"});
-      }
-      done += size;
-      co_await request.send();  // Resolves when the worker can take more.
-    }
-  }
-  auto finished = co_await loader.finishRequest().send();
-  co_return finished.getStage();
+StageLoader::SessionNow HostServer::session_now() {
+  return [this] { return slot_->session; };
 }
 
 kj::Own<WorkList::Entry> HostServer::enter(rpc::StageLease::Reader lease) {
@@ -251,7 +187,8 @@ kj::Own<WorkList::Entry> HostServer::enter(rpc::StageLease::Reader lease) {
 
 rpc::Task<void> HostServer::open_stage(OpenStageContext context, kj::Own<WorkList::Entry> entry) {
   const rpc::StageLease::Reader lease = context.getParams().getLease();
-  const std::vector<ShardFetcher::Wanted> wanted = read_shards(lease.getSpec().getShards(), pin_);
+  const std::vector<ShardFetcher::Wanted> wanted =
+      rpc::require(read_shards(lease.getSpec().getShards(), pin_));
   const std::string device_id = entry->work().device;
   rpc::Worker::Client worker = rpc::require(needs_.worker_of(device_id));
   for (const ShardFetcher::Wanted& shard : wanted) entry->work().bytes += shard.size;
@@ -261,34 +198,20 @@ rpc::Task<void> HostServer::open_stage(OpenStageContext context, kj::Own<WorkLis
 
   std::vector<ModelCache::Hold> holds;
   for (const ShardFetcher::Wanted& shard : wanted) holds.emplace_back(cache_, shard.digest);
-  kj::Maybe<rpc::Stage::Client> stage;
-  for (int attempt = 0; stage == nullptr; ++attempt) {
-    kj::Promise<void> fetched = fetch_all(wanted);
-    co_await kj::mv(fetched);
-    entry->work().state = StageWork::State::kLoading;
-    needs_.work_changed();
-    Error error;
-    try {
-      kj::Promise<rpc::Stage::Client> loaded = load(worker, context, wanted);
-      stage = co_await kj::mv(loaded);
-    } catch (const kj::Exception& exception) {
-      // A shard that was damaged after it was proved is found by the worker: fetch it anew, once.
-      error = rpc::error_of(exception);
-      if (error.code != ErrorCode::kCorrupt || attempt > 0) throw;
-    }
-    if (stage == nullptr) {
-      log_warning("host", "load_again", {{"cause", error}});
-      for (const ShardFetcher::Wanted& shard : wanted) cache_.doubt(shard.digest);
-    }
-  }
+  kj::Promise<rpc::Stage::Client> opening = loader_.open(
+      session_now(), kj::mv(worker), lease.getSpec(), wanted, [this, &work = entry->work()] {
+        work.state = StageWork::State::kLoading;
+        needs_.work_changed();
+      });
+  rpc::Stage::Client stage = co_await kj::mv(opening);
   const uint32_t silence_ms =
       lease.getSilenceMaxMs() == 0
           ? kSilenceMsDefault
           : std::clamp(lease.getSilenceMaxMs(), kSilenceMsMin, kSilenceMsMax);
   log_info("host", "stage_opened", {{"lease", lease.getLeaseId()}, {"device", device_id}});
-  context.getResults().setStage(
-      kj::heap<LeasedStage>(timer_, needs_, kj::mv(entry), silence_ms * kj::MILLISECONDS,
-                            kj::mv(KJ_ASSERT_NONNULL(stage)), std::move(holds)));
+  context.getResults().setStage(kj::heap<LeasedStage>(timer_, needs_, kj::mv(entry),
+                                                      silence_ms * kj::MILLISECONDS, kj::mv(stage),
+                                                      std::move(holds)));
 }
 
 kj::Promise<void> HostServer::openStage(OpenStageContext context) {
@@ -309,7 +232,8 @@ kj::Promise<void> HostServer::openStage(OpenStageContext context) {
 kj::Promise<void> HostServer::fetchShards(FetchShardsContext context) {
   context.allowCancellation();
   rpc::require(needs_.may_fetch());
-  return fetch_all(read_shards(context.getParams().getShards(), pin_));
+  return loader_.fetch(session_now(),
+                       rpc::require(read_shards(context.getParams().getShards(), pin_)));
 }
 
 }  // namespace shoal::client

@@ -15,6 +15,7 @@
 #include "client/coordinator_link.h"
 #include "client/model_cache.h"
 #include "client/shard_fetcher.h"
+#include "client/stage_loader.h"
 #include "client/work_list.h"
 #include "schema/coordinator.capnp.h"
 #include "schema/task.h"
@@ -57,7 +58,7 @@ class HostServer final : public rpc::Host::Server {
       : timer_(timer),
         clock_(clock),
         cache_(cache),
-        fetcher_(fetcher),
+        loader_(cache, fetcher),
         needs_(needs),
         pin_(std::move(pin)),
         slot_(kj::mv(slot)) {}
@@ -69,15 +70,12 @@ class HostServer final : public rpc::Host::Server {
  private:
   rpc::Task<void> open_stage(OpenStageContext context, kj::Own<WorkList::Entry> entry);
   kj::Own<WorkList::Entry> enter(rpc::StageLease::Reader lease);
-  rpc::Task<void> fetch_all(std::vector<ShardFetcher::Wanted> wanted);
-  // Feeds the worker from the cache.
-  rpc::Task<rpc::Stage::Client> load(rpc::Worker::Client worker, OpenStageContext context,
-                                     std::vector<ShardFetcher::Wanted> wanted);
+  StageLoader::SessionNow session_now();  // Of this object, which outlives it.
 
   kj::Timer& timer_;
   const Clock& clock_;
   ModelCache& cache_;
-  ShardFetcher& fetcher_;
+  StageLoader loader_;
   Needs& needs_;
   std::string pin_;
   kj::Own<SessionSlot> slot_;
