@@ -59,7 +59,8 @@ Agent::Agent(AgentParts parts, AgentOptions options)
       work_([this](const StageWork& work, const Message& why) {
         parts_.records.note_work({work.lease, work.session, work.coordinator_name, work.device,
                                   work.job_class, work.first_fragment, work.last_fragment,
-                                  work.since, parts_.clock.now_wall(), work.steps, work.rows, why});
+                                  work.since, parts_.clock.now_wall(), work.steps, work.rows, why,
+                                  work.unit});
       }) {
   auto stop = kj::newPromiseAndFulfiller<void>();
   stop_fulfiller_ = kj::mv(stop.fulfiller);
@@ -103,6 +104,7 @@ Agent::~Agent() noexcept(false) {
   judging_ = nullptr;
   sleep_ = nullptr;
   remember_last_work();
+  unit_runners_.clear();
   // Not while the list is walked by what their stages tell as they end.
   std::vector<kj::Own<CoordinatorLink>> links = std::move(links_);
   links_.clear();
@@ -362,6 +364,7 @@ void Agent::end_denied_work() {
   const Message why{"work.class_denied", {}};
   work_.end([this](const StageWork& work) { return !is_allowed(work.coordinator, work.job_class); },
             why, why);
+  for (const auto& [id, runner] : unit_runners_) runner->consent_changed();
 }
 
 Result<void> Agent::set_consent(const std::string& url, const JobClass& job_class, bool allowed) {
@@ -518,13 +521,14 @@ rpc::Task<Measurement> Agent::measure(std::string device_id) {
   if (device == nullptr || !device->present) {
     rpc::throw_error({ErrorCode::kNotFound, "no device \"" + device_id + "\" here now"});
   }
-  while (work_.count(device_id) > 0 && !shutting_down_) co_await changed_after(revision_);
+  while (work_.stages(device_id) > 0 && !shutting_down_) co_await changed_after(revision_);
   if (shutting_down_) rpc::throw_error({ErrorCode::kUnavailable, "the client stops"});
   device->owner_was_away = owner_is_away(device->resource());
   if (const std::optional<Message> why = forbids_measuring(*device)) {
     rpc::throw_error({ErrorCode::kUnavailable, english(*why)});
   }
   kj::Promise<Measurement> measuring = device->measure();
+  allow_units(*device);  // Not while it is measured.
   judge_soon();  // Coordinators give it no work meanwhile.
   const Measurement measured = co_await kj::mv(measuring);
   changed();
@@ -633,6 +637,10 @@ rpc::Task<int> Agent::detach(std::string url) {
   judge_soon();
   changed();
   for (kj::Own<CoordinatorLink>& link : leaving) {
+    for (const auto& [id, runner] : unit_runners_) {
+      kj::Promise<void> forgotten = runner->forget(link->url().pin);
+      co_await kj::mv(forgotten);
+    }
     kj::Promise<void> left = link->leave("the owner detached this host");
     co_await kj::mv(left);
   }
@@ -677,7 +685,7 @@ Result<void> Agent::may_fetch() {
 }
 
 void Agent::work_changed() {
-  if (looks_slowly_) judge_soon();
+  judge_soon();  // A stage of a session takes the device from units.
   changed();
 }
 
@@ -713,6 +721,50 @@ kj::Promise<void> Agent::may_send(Bytes bytes) {
   return parts_.loop.timer.afterDelay(wait.count * kj::MILLISECONDS);
 }
 
+// --- Units ---
+
+std::vector<UnitRunner::Line> Agent::lines() {
+  std::vector<UnitRunner::Line> lines;
+  for (auto& link : links_) {
+    KJ_IF_MAYBE (session, link->session()) {
+      lines.push_back({link->url().pin, link->logins(), *session});
+    }
+  }
+  return lines;
+}
+
+kj::Promise<void> Agent::devices_reported(const std::string& pin) {
+  tell_coordinators_if_other();
+  CoordinatorLink* const link = find_link(pin);
+  return link == nullptr ? kj::Promise<void>(kj::READY_NOW) : link->reported();
+}
+
+ByteVector Agent::worker_key(const std::string& device_id) {
+  LentDevice* const device = find(device_id);
+  if (device == nullptr || device->client() == nullptr) return {};
+  return to_vector(device->worker()->public_key());
+}
+
+std::optional<Millis> Agent::available(const std::string& device_id) {
+  const LentDevice* const device = find(device_id);
+  return device == nullptr ? std::nullopt : available_for(*device);
+}
+
+bool Agent::may_use_network() { return verdicts_.of(Resource::kNetwork).verdict.allowed(); }
+
+Millis Agent::work_ahead() {
+  return Millis{parts_.settings.now().integer("work.ahead_minutes") * 60'000};
+}
+
+Millis Agent::checkpoint_each() {
+  return Millis{parts_.settings.now().integer("work.checkpoint_seconds") * 1'000};
+}
+
+void Agent::bytes_moved(Bytes received, Bytes sent) {
+  bytes_down_ += received.count;
+  bytes_up_ += sent.count;
+}
+
 void Agent::remember_last_work() {
   if (last_work_stored_) return;
   last_work_stored_ =
@@ -736,6 +788,10 @@ rpc::Task<void> Agent::shut_down() {
   judging_ = nullptr;
   finder_ = nullptr;
   changed();  // Who waits for a device to be free learns that it will not be.
+  auto ending = kj::heapArrayBuilder<kj::Promise<void>>(unit_runners_.size());
+  for (const auto& [id, runner] : unit_runners_) ending.add(runner->shut_down());
+  kj::Promise<void> ended = kj::joinPromises(ending.finish());
+  co_await kj::mv(ended);
   auto leaving = kj::heapArrayBuilder<kj::Promise<void>>(links_.size());
   for (kj::Own<CoordinatorLink>& link : links_) leaving.add(link->leave("the client stops"));
   kj::Promise<void> left = kj::joinPromises(leaving.finish());

@@ -28,6 +28,7 @@
 #include "client/records/records.h"
 #include "client/sensor_source.h"
 #include "client/shard_fetcher.h"
+#include "client/unit_runner.h"
 #include "client/verdicts.h"
 #include "client/work_list.h"
 #include "client/worker_process.h"
@@ -55,6 +56,7 @@ struct AgentOptions {
   Mode start_mode = Mode::kByRules;           // Of what the owner never chose a mode for.
   std::string state_folder;                   // To be shown.
   std::filesystem::path cache_folder;
+  std::filesystem::path units_folder;      // Where units that were begun are kept.
   std::vector<std::string> private_words;  // The owner's name, his home: see bundle.h.
   // Looks at the rules by itself; false: only when asked, for tests.
   bool looks = true;
@@ -65,7 +67,8 @@ struct AgentOptions {
 class Agent final : private LentDevice::Needs,
                     private DeviceFinder::Needs,
                     private CoordinatorLink::Needs,
-                    private HostServer::Needs {
+                    private HostServer::Needs,
+                    private UnitRunner::Needs {
  public:
   Agent(AgentParts parts, AgentOptions options);  // Starts at once.
   ~Agent() noexcept(false);
@@ -157,6 +160,17 @@ class Agent final : private LentDevice::Needs,
   void step_ran(const StageWork& work, const StepCost& cost) override;
   kj::Promise<void> may_send(Bytes bytes) override;
 
+  // UnitRunner::Needs
+  std::vector<UnitRunner::Line> lines() override;
+  bool attached(const std::string& pin) override { return find_link(pin) != nullptr; }
+  kj::Promise<void> devices_reported(const std::string& pin) override;
+  ByteVector worker_key(const std::string& device_id) override;
+  std::optional<Millis> available(const std::string& device_id) override;
+  bool may_use_network() override;
+  Millis work_ahead() override;
+  Millis checkpoint_each() override;
+  void bytes_moved(Bytes received, Bytes sent) override;
+
   // What runs by itself.
   rpc::Task<void> keep_judging();
   void judge_soon() { judge_wanted_.give(); }
@@ -169,6 +183,7 @@ class Agent final : private LentDevice::Needs,
   // What judge() is made of (agent_judge.cpp).
   void judge_resources(Millis now);
   void act_on(LentDevice& device);
+  void allow_units(LentDevice& device);
   void look_at_freeing();
   // What must not go on even for a measurement that the owner asked for; none: it may.
   std::optional<Message> forbids_measuring(const LentDevice& device) const;
@@ -247,6 +262,8 @@ class Agent final : private LentDevice::Needs,
 
   std::vector<std::string> unknown_words_;  // Of the settings: they name no device that was seen.
   std::vector<std::unique_ptr<LentDevice>> devices_;  // All that were ever seen, lent or not.
+  // Of those that were ever lent since the start, by id. Never null.
+  std::map<std::string, std::unique_ptr<UnitRunner>> unit_runners_;
   std::unique_ptr<DeviceFinder> finder_;
   Signal judge_wanted_;
   bool looks_slowly_ = false;  // Nothing was at work when the next look was planned.

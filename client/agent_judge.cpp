@@ -92,6 +92,7 @@ void Agent::notice_gap() {
   }
   finder_->look_now();
   for (auto& link : links_) link->look_now();
+  for (const auto& [id, runner] : unit_runners_) runner->woke();
 }
 
 void Agent::judge() {
@@ -182,11 +183,34 @@ void Agent::act_on(LentDevice& device) {
     work_.end([&id](const StageWork& work) { return work.device == id; }, shown_verdict(device).why,
               told_when_paused());
   }
+  allow_units(device);
   // One that computes is not disturbed for it.
   const bool renews =
       device.worker() != nullptr && device.outdated() && !has_stage && !device.measuring();
   device.want(device.may_work && !renews,
               parts_.settings.now().integer("yield.stop_ms") * kj::MILLISECONDS, counts);
+}
+
+// Sessions go first: units do not share a device with a stage of one.
+void Agent::allow_units(LentDevice& device) {
+  using Allowance = UnitRunner::Allowance;
+  const std::string& id = device.facts().id;
+  const auto known = unit_runners_.find(id);
+  if (known == unit_runners_.end() && !device.lent) return;
+  std::unique_ptr<UnitRunner>& runner = unit_runners_[id];
+  if (runner == nullptr) {
+    runner = std::make_unique<UnitRunner>(parts_.loop.timer, parts_.clock, parts_.cache, fetcher_,
+                                          static_cast<HostServer::Needs&>(*this),
+                                          static_cast<UnitRunner::Needs&>(*this),
+                                          UnitStore(options_.units_folder), id);
+  }
+  if (!device.may_work || work_.stages(id) > 0) {
+    runner->allow(Allowance::kNo);
+  } else {
+    runner->allow(device.client() == nullptr || device.measuring() ? Allowance::kSoon
+                                                                   : Allowance::kYes);
+  }
+  runner->look();
 }
 
 // Other programs take and free memory too, so half of ours is enough to be seen.
@@ -343,6 +367,7 @@ rpc::Task<void> Agent::go_to_sleep() {
   kj::Promise<void> all = kj::joinPromises(waiting.finish());
   kj::Promise<void> ready = all.exclusiveJoin(parts_.loop.timer.afterDelay(kSleepMax));
   co_await kj::mv(ready);
+  for (const auto& [id, runner] : unit_runners_) runner->save();
   parts_.records.flush();
   parts_.sensors.release_sleep();
 }

@@ -25,6 +25,7 @@ const char* state_name(CoordinatorLink::State state) {
 
 const char* state_name(StageWork::State state) {
   switch (state) {
+    case StageWork::State::kAhead: return "ahead";
     case StageWork::State::kFetching: return "fetching";
     case StageWork::State::kLoading: return "loading";
     case StageWork::State::kReady: return "ready";
@@ -207,6 +208,15 @@ void Agent::write_snapshot(rpc::Snapshot::Builder snapshot) {
     work[i].setSinceMs(stage.since.count);
     work[i].setSteps(stage.steps);
     work[i].setRows(stage.rows);
+    if (stage.unit == 0) continue;
+    auto unit = work[i].initUnit();
+    unit.setId(stage.unit);
+    unit.setItems(stage.items);
+    unit.setItemsDone(stage.items_done);
+    // Of a lease that was not spoken of since the start, the end is not known.
+    const Millis left = stage.until - parts_.clock.now_monotonic();
+    unit.setUntilMs(stage.until.count == 0 ? 0 : (parts_.clock.now_wall() + left).count);
+    unit.setEstimateMs(static_cast<uint64_t>(stage.estimate.count));
   }
 
   std::vector<Message> notices = parts_.records.notices();
@@ -214,6 +224,9 @@ void Agent::write_snapshot(rpc::Snapshot::Builder snapshot) {
     notices.push_back({"device.word_unknown", {word, selectors()}});
   }
   if (!remote_problem_.empty()) notices.push_back({"remote.not_open", {remote_problem_}});
+  for (const auto& [id, runner] : unit_runners_) {
+    if (!runner->problem().empty()) notices.push_back(runner->problem());
+  }
   auto told = snapshot.initNotices(static_cast<uint32_t>(notices.size()));
   for (uint32_t i = 0; i < told.size(); ++i) write_message(notices[i], told[i]);
 

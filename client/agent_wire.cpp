@@ -153,6 +153,7 @@ void write_row(const StatisticsRow& row, rpc::StatisticsRow::Builder to) {
 void write_work(const PastWork& work, rpc::PastWork::Builder to) {
   to.setLeaseId(work.lease);
   to.setSessionId(work.session);
+  to.setUnitId(work.unit);
   to.setCoordinator(work.coordinator);
   to.setDeviceId(work.device);
   write_job_class(work.job_class, to.initJobClass());

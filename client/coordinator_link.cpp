@@ -127,6 +127,11 @@ Millis CoordinatorLink::retry_in() const {
   return std::max(retry_at_ - clock_.now_monotonic(), Millis{0});
 }
 
+kj::Maybe<rpc::HostSession::Client> CoordinatorLink::session() {
+  if (slot_.get() == nullptr) return nullptr;
+  return slot_->session;
+}
+
 void CoordinatorLink::drop_connection() {
   if (slot_.get() != nullptr) slot_->session = nullptr;
   slot_ = nullptr;
@@ -212,6 +217,7 @@ rpc::Task<void> CoordinatorLink::be_connected() {
   logged_in_ = co_await kj::mv(asked);
   LoggedIn& logged_in = KJ_ASSERT_NONNULL(logged_in_);
   slot_->session = logged_in.session;
+  ++logins_;
   name_ = logged_in.coordinator_name;
   host_id_ = logged_in.host_id;
   trusted_ = logged_in.trusted;

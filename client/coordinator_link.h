@@ -109,6 +109,10 @@ class CoordinatorLink {
   uint64_t host_id() const { return host_id_; }
   bool trusted() const { return trusted_; }
 
+  // Null unless connected; another one for each of logins().
+  kj::Maybe<rpc::HostSession::Client> session();
+  uint64_t logins() const { return logins_; }
+
   Millis connected_since() const { return connected_since_; }  // Wall time; 0 unless connected.
   const HostStanding& standing() const { return standing_; }   // As last told.
   const CoordinatorCard& card() const { return card_; }        // Likewise.
@@ -153,6 +157,7 @@ class CoordinatorLink {
   std::string name_;
   uint64_t host_id_ = 0;
   bool trusted_ = false;
+  uint64_t logins_ = 0;
   Millis connected_since_{0};
   HostStanding standing_;
   CoordinatorCard card_;

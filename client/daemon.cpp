@@ -119,6 +119,7 @@ Result<void> serve(Loop loop, const CommandOptions& options, const Workplace& pl
   agent_options.gap = Millis{options.gap_ms};
   agent_options.state_folder = place.folders.state.string();
   agent_options.cache_folder = place.cache();
+  agent_options.units_folder = place.folders.state / "units";
   agent_options.private_words = private_words();
   Agent agent({loop, clock, random, identity, state, settings, *cache, sensors, records, ring},
               std::move(agent_options));

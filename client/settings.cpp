@@ -32,6 +32,16 @@ std::span<const SettingSpec> settings_table() {
       {"compute.threads", int64_t{0},
        QT_TRANSLATE_NOOP("settings", "Threads for computing on the CPU. 0: as many as it has."),
        /*min=*/0, /*max=*/1024},
+      {"work.ahead_minutes", int64_t{15},
+       QT_TRANSLATE_NOOP("settings",
+                         "How many minutes of work on jobs each device keeps ahead, so that it has "
+                         "some while a\ncoordinator is away."),
+       /*min=*/1, /*max=*/1'440},
+      {"work.checkpoint_seconds", int64_t{60},
+       QT_TRANSLATE_NOOP("settings",
+                         "How often what was computed of a job is stored, so that a crash loses no "
+                         "more than that."),
+       /*min=*/0, /*max=*/3'600},
       {"worker.program", std::string(),
        QT_TRANSLATE_NOOP("settings",
                          "The worker's program. Empty: shoal-worker beside this program.")},

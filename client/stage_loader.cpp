@@ -38,11 +38,12 @@ rpc::Task<void> StageLoader::fetch(SessionNow session, std::vector<ShardFetcher:
   for (const ShardFetcher::Wanted& shard : wanted) holds.emplace_back(cache_, shard.digest);
   for (const ShardFetcher::Wanted& shard : wanted) {
     kj::Maybe<rpc::HostSession::Client> now = session();
-    if (now == nullptr) {
+    kj::Promise<void> fetched = nullptr;
+    KJ_IF_MAYBE (from, now) {
+      fetched = fetcher_.fetch(kj::mv(*from), shard);
+    } else {
       rpc::throw_error({ErrorCode::kUnavailable, "this host is not logged in"});
     }
-    rpc::HostSession::Client from = KJ_ASSERT_NONNULL(kj::mv(now));
-    kj::Promise<void> fetched = fetcher_.fetch(kj::mv(from), shard);
     co_await kj::mv(fetched);
   }
 }

@@ -16,6 +16,7 @@ WorkList::Entry::Entry(WorkList& list, StageWork work)
 
 WorkList::Entry::~Entry() {
   std::erase(list_.entries_, this);
+  if (traceless_) return;
   if (ended_.empty()) ended_ = why_.empty() ? Message{"work.given_back", {}} : why_;
   list_.left_(work_, ended_);
 }
@@ -35,7 +36,7 @@ int WorkList::end(const std::function<bool(const StageWork&)>& which, const Mess
                   const Message& told) {
   int count = 0;
   for (Entry* entry : entries_) {
-    if (!which(entry->work_)) continue;
+    if (entry->work_.unit != 0 || !which(entry->work_)) continue;
     entry->end(why, told);
     ++count;
   }
@@ -49,8 +50,15 @@ std::vector<const StageWork*> WorkList::all() const {
 }
 
 int WorkList::count(const std::string& device) const {
-  return static_cast<int>(std::ranges::count_if(
-      entries_, [&device](const Entry* entry) { return entry->work_.device == device; }));
+  return static_cast<int>(std::ranges::count_if(entries_, [&device](const Entry* entry) {
+    return entry->work_.device == device && entry->work_.state != StageWork::State::kAhead;
+  }));
+}
+
+int WorkList::stages(const std::string& device) const {
+  return static_cast<int>(std::ranges::count_if(entries_, [&device](const Entry* entry) {
+    return entry->work_.device == device && entry->work_.unit == 0;
+  }));
 }
 
 }  // namespace shoal::client

@@ -171,6 +171,7 @@ Result<void> show_history(const CommandOptions& options, const HistoryQuestion& 
                  {"coordinator", "COORDINATOR"},
                  {"lease_id", ""},
                  {"session_id", ""},
+                 {"unit_id", "UNIT"},
                  {"ended", "WHY IT ENDED"}});
     for (const auto work : answer.getWork()) {
       table.add({time_cell(work.getStartedMs()),
@@ -185,6 +186,7 @@ Result<void> show_history(const CommandOptions& options, const HistoryQuestion& 
                  work.getCoordinator().cStr(),
                  count_cell(work.getLeaseId()),
                  count_cell(work.getSessionId()),
+                 {work.getUnitId() == 0 ? "" : std::to_string(work.getUnitId()), work.getUnitId()},
                  sentence(work.getEnded())});
     }
     show(options, table, question.csv, "work", "No work has ended yet.");

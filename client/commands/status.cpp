@@ -59,6 +59,36 @@ std::string today_text(rpc::Totals::Reader today) {
          text_of(Bytes{static_cast<int64_t>(today.getBytesUp())}) + " up\n";
 }
 
+// Stages of sessions that are open, and units of jobs that are held.
+Table work_table(rpc::Snapshot::Reader snapshot) {
+  Table table({{"work", "WORK"},
+               {"device", "DEVICE"},
+               {"kind", "KIND"},
+               {"model", "MODEL"},
+               {"state", "STATE"},
+               {"items", "ITEMS DONE"},
+               {"rows", "ROWS"},
+               {"since_ms", "SINCE"},
+               {"until_ms", "UNTIL"},
+               {"coordinator", "COORDINATOR"}});
+  for (const auto work : snapshot.getWork()) {
+    const auto unit = work.getUnit();
+    const bool is_unit = unit.getId() != 0;
+    table.add(
+        {is_unit ? "unit " + std::to_string(unit.getId())
+                 : "stage " + std::to_string(work.getFirstFragment()) + "-" +
+                       std::to_string(work.getLastFragment()),
+         work.getDeviceId().cStr(), work.getJobClass().getKind().cStr(),
+         work.getJobClass().getModel().cStr(), work.getState().cStr(),
+         is_unit ? std::to_string(unit.getItemsDone()) + " of " + std::to_string(unit.getItems())
+                 : std::string(),
+         std::to_string(work.getRows()), Cell{time_text(work.getSinceMs()), work.getSinceMs()},
+         Cell{unit.getUntilMs() == 0 ? "" : time_text(unit.getUntilMs()), unit.getUntilMs()},
+         work.getCoordinator().cStr()});
+  }
+  return table;
+}
+
 std::string status_text(rpc::Snapshot::Reader snapshot) {
   std::string out = "shoal-client " + printable(snapshot.getVersion().cStr()) + " on " +
                     printable(snapshot.getHostName().cStr()) + " (pid " +
@@ -107,6 +137,7 @@ std::string status_text(rpc::Snapshot::Reader snapshot) {
                  with_unit(device.getPaceDuty() * 100, " %"), reason});
   }
   out += "\n" + devices.text() + "\n";
+  if (const Table work = work_table(snapshot); !work.empty()) out += work.text() + "\n";
 
   if (snapshot.getConnections().size() == 0) out += "Not attached: shoal-client attach URL\n";
   for (const auto connection : snapshot.getConnections()) out += connection_text(connection);
@@ -121,6 +152,20 @@ std::string status_text(rpc::Snapshot::Reader snapshot) {
   out += "cache: " + text_of(Bytes{static_cast<int64_t>(snapshot.getCacheBytes())}) + " of " +
          text_of(Bytes{static_cast<int64_t>(snapshot.getCacheBytesMax())}) + "\n";
   return out;
+}
+
+Result<void> show_work(const CommandOptions& options) {
+  return ask_agent(options, [&](AgentSession& session) -> Result<void> {
+    const auto answer = session.ask(session.agent.snapshotRequest());
+    const Table table = work_table(answer.getSnapshot());
+    if (options.json) {
+      Json all = json_of(capnp::toDynamic(answer.getSnapshot()));
+      print_json(Json{{"work", all["work"]}});
+    } else {
+      print_text(table.empty() ? "No work is open or held now." : table.text());
+    }
+    return {};
+  });
 }
 
 Result<void> show_status(const CommandOptions& options, bool watch) {
@@ -154,6 +199,8 @@ void add_status_command(Commands& commands) {
       .add("status", "Show what the client does, why, and what would change it",
            [&watch](const CommandOptions& options) { return show_status(options, watch); })
       .add_flag("--watch", watch, "Show it again whenever something changes, until interrupted");
+  commands.add("work", "Stages of sessions that are open, and units of jobs that are held",
+               show_work);
 }
 
 }  // namespace shoal::client

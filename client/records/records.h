@@ -57,6 +57,7 @@ struct PastWork {
   Millis started{0}, ended{0};  // Wall time.
   uint64_t steps = 0, rows = 0;
   Message why;  // It ended.
+  uint64_t unit = 0;  // 0: it was a stage of a session.
 };
 
 struct YieldTime {

@@ -220,8 +220,8 @@ void Records::note_work(const PastWork& work) {
     return state->database
         ->query(
             "INSERT INTO past_work (lease_id, session_id, coordinator, device, job_kind, model, "
-            "anchored, first_fragment, last_fragment, started_ms, ended_ms, steps, rows_done, why) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
+            "anchored, first_fragment, last_fragment, started_ms, ended_ms, steps, rows_done, why, "
+            "unit_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
         .bind(whole(work.lease))
         .bind(whole(work.session))
         .bind(short_text(work.coordinator))
@@ -236,6 +236,7 @@ void Records::note_work(const PastWork& work) {
         .bind(whole(work.steps))
         .bind(whole(work.rows))
         .bind(std::string_view(message_to_text(work.why)))
+        .bind(whole(work.unit))
         .run();
   });
 }
@@ -245,7 +246,7 @@ Result<std::vector<PastWork>> Records::history(size_t count_max) {
     SHOAL_TRY_ASSIGN(database, state_->readable());
     Query query = database->query(
         "SELECT lease_id, session_id, coordinator, device, job_kind, model, anchored, "
-        "first_fragment, last_fragment, started_ms, ended_ms, steps, rows_done, why "
+        "first_fragment, last_fragment, started_ms, ended_ms, steps, rows_done, why, unit_id "
         "FROM past_work ORDER BY id DESC LIMIT ?");
     query.bind(whole(count_max));
     std::vector<PastWork> history;
@@ -263,7 +264,8 @@ Result<std::vector<PastWork>> Records::history(size_t count_max) {
                          .ended = {query.integer(10)},
                          .steps = static_cast<uint64_t>(query.integer(11)),
                          .rows = static_cast<uint64_t>(query.integer(12)),
-                         .why = message_from_text(query.text(13))});
+                         .why = message_from_text(query.text(13)),
+                         .unit = static_cast<uint64_t>(query.integer(14))});
     }
   }());
 }

@@ -6,6 +6,7 @@
 
 #include <QtTest>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -87,8 +88,10 @@ struct World {
     cache = ModelCache::open(dir / "shards", {cache_max, Bytes{0}}, clock).value();
     AgentOptions options;
     options.worker_program = FAKE_WORKER;
-    options.worker_arguments = {mode};
+    options.worker_arguments =
+        worker_arguments ? *worker_arguments : std::vector<std::string>{mode};
     options.start_mode = start_mode;
+    options.units_folder = dir / "units";
     agent = std::make_unique<Agent>(AgentParts{loop, clock, random, identity, *state, *settings,
                                                *cache, sensors, *records, ring},
                                     std::move(options));
@@ -205,7 +208,8 @@ struct World {
   std::vector<SettingChange> chosen;
   std::filesystem::path records_folder;  // Empty: `dir`.
   const char* records_vfs = nullptr;
-  const char* device = "fake";  // That stages are opened on.
+  const char* device = "fake";                               // That stages are opened on.
+  std::optional<std::vector<std::string>> worker_arguments;  // Instead of the mode.
 
   ShiftedClock clock;
   Random random{1};

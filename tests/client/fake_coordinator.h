@@ -40,6 +40,38 @@ struct FakeCoordinator {
   std::vector<JobClass> offers;   // On its card.
   bool mute = false;              // Answers no ping.
 
+  // Units of jobs. Their lease is 1 more than their place, their id 100 more.
+  struct Unit {
+    std::function<void(rpc::Unit::Builder unit)> fill;
+    bool leased = false, over = false;
+  };
+  bool knows_units = false;
+  std::vector<Unit> units;
+  uint32_t units_per_lease = 8;
+  uint64_t until_ms = 600'000;
+  uint32_t ask_again_ms = 100;
+  bool hands_again = true;  // What a desk has not handed out yet.
+  int lost_answers = 0;     // Of so many submits; the connection goes with them.
+  rpc::UnitDesk::Outcome outcome = rpc::UnitDesk::Outcome::ACCEPTED;
+  std::function<void()> on_submit;  // Called before it is answered.
+
+  struct GivenBack {
+    uint64_t lease;
+    rpc::UnitDesk::GiveBack reason;
+    std::string text;
+  };
+  std::vector<GivenBack> given_back;
+  struct Renewed {
+    uint64_t lease;
+    uint32_t items_done;
+    bool running;
+  };
+  std::vector<Renewed> renewed;
+  std::vector<uint32_t> seconds_asked;
+  int submits = 0;
+  using Values = std::vector<std::vector<float>>;
+  std::map<uint64_t, Values> submitted;  // By lease: the numbers of each item.
+
   // What it saw.
   int logins = 0, pings = 0, leaves = 0;
   uint64_t reads = 0, bytes_read = 0;
@@ -53,6 +85,7 @@ struct FakeCoordinator {
     int64_t memory_bytes;
     rpc::DeviceReport::State state;
     size_t key_bytes;
+    ByteVector key;
     bool exact;
     double decode;
   };
@@ -113,6 +146,87 @@ struct FakeCoordinator {
     }
   }
 
+  class Desk final : public rpc::UnitDesk::Server {
+   public:
+    explicit Desk(FakeCoordinator& to) : to_(to), handed_(1000) {}
+
+    kj::Promise<void> lease(LeaseContext context) override {
+      to_.seconds_asked.push_back(context.getParams().getSeconds());
+      std::vector<size_t> given;
+      for (size_t i = 0; i < to_.units.size() && given.size() < to_.units_per_lease; ++i) {
+        Unit& unit = to_.units[i];
+        if (unit.over || handed_[i] || (unit.leased && !to_.hands_again)) continue;
+        unit.leased = handed_[i] = true;
+        given.push_back(i);
+      }
+      auto results = context.getResults();
+      auto list = results.initUnits(static_cast<uint32_t>(given.size()));
+      for (uint32_t i = 0; i < list.size(); ++i) {
+        to_.units[given[i]].fill(list[i]);
+        list[i].setLeaseId(given[i] + 1);
+        list[i].setId(given[i] + 101);
+        list[i].setUntilMs(to_.until_ms);
+      }
+      results.setAskAgainMs(to_.ask_again_ms);
+      results.initWhy().setCode("standing.no_request");
+      to_.changed();
+      return kj::READY_NOW;
+    }
+    kj::Promise<void> renew(RenewContext context) override {
+      const auto progress = context.getParams().getProgress();
+      auto until = context.getResults().initUntilMs(progress.size());
+      for (uint32_t i = 0; i < progress.size(); ++i) {
+        const uint64_t lease = progress[i].getLeaseId();
+        to_.renewed.push_back({lease, progress[i].getItemsDone(), progress[i].getRunning()});
+        const Unit* const unit = to_.unit_of(lease);
+        until.set(i, unit == nullptr || !unit->leased || unit->over ? 0 : to_.until_ms);
+      }
+      to_.changed();
+      return kj::READY_NOW;
+    }
+    kj::Promise<void> giveBack(GiveBackContext context) override {
+      const auto params = context.getParams();
+      to_.given_back.push_back(
+          {params.getLeaseId(), params.getReason(), std::string(params.getText().cStr())});
+      if (Unit* const unit = to_.unit_of(params.getLeaseId())) unit->over = true;
+      to_.changed();
+      return kj::READY_NOW;
+    }
+    kj::Promise<void> submit(SubmitContext context) override {
+      const auto params = context.getParams();
+      ++to_.submits;
+      Values values;
+      for (const auto item : params.getOutput().getItems()) {
+        values.emplace_back();
+        if (item.isTokens()) {
+          for (const int32_t token : item.getTokens()) values.back().push_back(float(token));
+        } else {
+          for (const float number : item.isVector() ? item.getVector() : item.getLogLikelihoods()) {
+            values.back().push_back(number);
+          }
+        }
+      }
+      const bool repeated = to_.submitted.contains(params.getLeaseId());
+      to_.submitted[params.getLeaseId()] = std::move(values);
+      if (Unit* const unit = to_.unit_of(params.getLeaseId())) unit->over = true;
+      if (to_.on_submit) to_.on_submit();
+      to_.changed();
+      if (to_.lost_answers > 0) {
+        --to_.lost_answers;
+        return KJ_EXCEPTION(DISCONNECTED, "the answer is lost");
+      }
+      context.getResults().setOutcome(repeated ? rpc::UnitDesk::Outcome::REPEATED : to_.outcome);
+      return kj::READY_NOW;
+    }
+
+   private:
+    FakeCoordinator& to_;
+    std::vector<bool> handed_;
+  };
+  Unit* unit_of(uint64_t lease) {
+    return lease == 0 || lease > units.size() ? nullptr : &units[lease - 1];
+  }
+
   class Session final : public rpc::HostSession::Server {
    public:
     explicit Session(FakeCoordinator& to) : to_(to) {}
@@ -120,12 +234,12 @@ struct FakeCoordinator {
       if (!told_) to_.reported_first = true;
       std::vector<Device> devices;
       for (const auto device : context.getParams().getDevices()) {
-        devices.push_back({device.getInfo().getId().cStr(), device.getReason().cStr(),
-                           device.getWhy().getCode().cStr(), device.getAvailableMs(),
-                           static_cast<int64_t>(device.getInfo().getMemoryBytes()),
-                           device.getState(), device.getWorkerKey().size(),
-                           device.getSelfTest().getExact(),
-                           device.getBenchmark().getDecodeRowsPerSecond()});
+        devices.push_back(
+            {device.getInfo().getId().cStr(), device.getReason().cStr(),
+             device.getWhy().getCode().cStr(), device.getAvailableMs(),
+             static_cast<int64_t>(device.getInfo().getMemoryBytes()), device.getState(),
+             device.getWorkerKey().size(), to_vector(rpc::bytes_of(device.getWorkerKey())),
+             device.getSelfTest().getExact(), device.getBenchmark().getDecodeRowsPerSecond()});
       }
       to_.reports.push_back(std::move(devices));
       to_.changed();
@@ -148,6 +262,11 @@ struct FakeCoordinator {
         --to_.wrong_reads;
         bytes[0] ^= 1;
       }
+      return kj::READY_NOW;
+    }
+    kj::Promise<void> units(UnitsContext context) override {
+      if (!to_.knows_units) return rpc::HostSession::Server::units(context);
+      context.getResults().setDesk(kj::heap<Desk>(to_));
       return kj::READY_NOW;
     }
     kj::Promise<void> ping(PingContext context) override {

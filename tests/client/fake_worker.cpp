@@ -13,6 +13,7 @@
 //   endless    its benchmark never ends
 //   once       fails every benchmark but the first
 //   gpu, endless_gpu  the same as good and endless, as a GPU
+//   model      its stages are whole models, as tests/client/toy_unit_model.h has them
 
 #include <kj/async-io.h>
 
@@ -25,8 +26,10 @@
 #include "base/secrets.h"
 #include "schema/transport.h"
 #include "schema/worker.capnp.h"
+#include "tests/client/toy_unit_model.h"
 
 using namespace shoal;
+namespace toy = shoal::client::toy;
 
 namespace {
 
@@ -43,10 +46,36 @@ class FakeStage final : public rpc::Stage::Server {
   }
 };
 
+class ToyStage final : public rpc::Stage::Server {
+ public:
+  explicit ToyStage(rpc::StageSpec::Reader spec)
+      : stage_(spec.getContext(), spec.getSequences(), spec.getRowsMax()) {}
+
+ private:
+  kj::Promise<void> step(StepContext context) override {
+    using Trouble = toy::Stage::Trouble;
+    const Result<Trouble> trouble =
+        stage_.step(context.getParams().getInput(), context.getResults().initOutput());
+    if (!trouble.ok()) rpc::throw_error(trouble.error());
+    if (trouble.value() == Trouble::kCrash) std::_Exit(9);
+    if (trouble.value() == Trouble::kHang) return kj::NEVER_DONE;
+    return kj::READY_NOW;
+  }
+  kj::Promise<void> shape(ShapeContext context) override {
+    context.getResults().setBeginsWithTokens(true);
+    context.getResults().setEndsWithLogits(true);
+    context.getResults().setWidth(toy::kWidth);
+    context.getResults().setVocabulary(toy::kVocabulary);
+    return kj::READY_NOW;
+  }
+
+  toy::Stage stage_;
+};
+
 class FakeLoader final : public rpc::StageLoader::Server {
  public:
-  explicit FakeLoader(std::vector<Digest> digests)
-      : digests_(std::move(digests)), found_(digests_.size()) {}
+  FakeLoader(std::vector<Digest> digests, kj::Own<rpc::Stage::Server> stage)
+      : digests_(std::move(digests)), found_(digests_.size()), stage_(kj::mv(stage)) {}
 
   kj::Promise<void> write(WriteContext context) override {
     const auto params = context.getParams();
@@ -61,13 +90,14 @@ class FakeLoader final : public rpc::StageLoader::Server {
         rpc::throw_error({ErrorCode::kCorrupt, "shard " + digests_[i].hex() + " is damaged"});
       }
     }
-    context.getResults().setStage(kj::heap<FakeStage>());
+    context.getResults().setStage(kj::mv(stage_));
     return kj::READY_NOW;
   }
 
  private:
   std::vector<Digest> digests_;
   std::vector<DigestBuilder> found_;
+  kj::Own<rpc::Stage::Server> stage_;
 };
 
 class FakeWorker final : public rpc::Worker::Server {
@@ -92,10 +122,24 @@ class FakeWorker final : public rpc::Worker::Server {
   }
   kj::Promise<void> openStage(OpenStageContext context) override {
     std::vector<Digest> digests;
+    const auto spec = context.getParams().getSpec();
+    if (spec.getContext() == toy::kContextTooLarge) {
+      rpc::throw_error({ErrorCode::kNoSpace, "the stage takes too much memory"});
+    }
+    kj::Own<rpc::Stage::Server> stage = kj::heap<FakeStage>();
+    if (mode_ == "model") {
+      // As a real worker: a key that was sealed for another one does not open.
+      for (const auto shard : spec.getShards()) {
+        if (!open_sealed(keys_, rpc::bytes_of(shard.getSealedKey())).ok()) {
+          rpc::throw_error({ErrorCode::kDenied, "the key was not sealed for this worker"});
+        }
+      }
+      stage = kj::heap<ToyStage>(spec);
+    }
     for (const auto shard : context.getParams().getSpec().getShards()) {
       digests.push_back(Digest::from_bytes(rpc::bytes_of(shard.getDigest())).value());
     }
-    context.getResults().setLoader(kj::heap<FakeLoader>(std::move(digests)));
+    context.getResults().setLoader(kj::heap<FakeLoader>(std::move(digests), kj::mv(stage)));
     return kj::READY_NOW;
   }
   kj::Promise<void> selfTest(SelfTestContext context) override {

@@ -760,6 +760,54 @@
         <translation>Bereit. Arbeit kann jederzeit kommen.</translation>
     </message>
     <message>
+        <source>Its results were taken.</source>
+        <translation>Die Ergebnisse wurden angenommen.</translation>
+    </message>
+    <message>
+        <source>The device failed at it: {0}</source>
+        <translation>Das Gerät ist daran gescheitert: {0}</translation>
+    </message>
+    <message>
+        <source>You left its coordinator.</source>
+        <translation>Sie haben den Koordinator verlassen.</translation>
+    </message>
+    <message>
+        <source>It was given back before it was begun.</source>
+        <translation>Sie wurde zurückgegeben, bevor sie begonnen war.</translation>
+    </message>
+    <message>
+        <source>It was given back: the coordinator did not hand it out again after a pause.</source>
+        <translation>Sie wurde zurückgegeben: Der Koordinator hat sie nach einer Pause nicht wieder ausgegeben.</translation>
+    </message>
+    <message>
+        <source>Another computer was faster. It earns the same if the results agree.</source>
+        <translation>Ein anderer Rechner war schneller. Sie zählt ebenso, wenn die Ergebnisse übereinstimmen.</translation>
+    </message>
+    <message>
+        <source>What was computed of a job cannot be stored, so a crash would lose it: {0}</source>
+        <translation>Was für einen Auftrag berechnet wurde, lässt sich nicht speichern, ein Absturz würde es verlieren: {0}</translation>
+    </message>
+    <message>
+        <source>Its time was over before it was done.</source>
+        <translation>Ihre Zeit war um, bevor sie fertig war.</translation>
+    </message>
+    <message>
+        <source>It was given back, as its device was needed for too long.</source>
+        <translation>Sie wurde zurückgegeben, weil ihr Gerät zu lange gebraucht wurde.</translation>
+    </message>
+    <message>
+        <source>It cannot be computed here: {0}</source>
+        <translation>Sie kann hier nicht berechnet werden: {0}</translation>
+    </message>
+    <message>
+        <source>The coordinator rejected its results.</source>
+        <translation>Der Koordinator hat die Ergebnisse abgelehnt.</translation>
+    </message>
+    <message>
+        <source>It was given back: it takes this device too long.</source>
+        <translation>Sie wurde zurückgegeben: Dieses Gerät braucht zu lange dafür.</translation>
+    </message>
+    <message>
         <source>Working on {0}.</source>
         <translation>Arbeitet an {0}.</translation>
     </message>
@@ -1024,6 +1072,16 @@
     <message>
         <source>Use the network while it is metered.</source>
         <translation>Das Netz benutzen, während nach Menge abgerechnet wird.</translation>
+    </message>
+    <message>
+        <source>How many minutes of work on jobs each device keeps ahead, so that it has some while a
+coordinator is away.</source>
+        <translation>Für wie viele Minuten jedes Gerät Arbeit an Aufträgen im Voraus hält, damit es welche hat,
+während ein Koordinator weg ist.</translation>
+    </message>
+    <message>
+        <source>How often what was computed of a job is stored, so that a crash loses no more than that.</source>
+        <translation>Wie oft gespeichert wird, was für einen Auftrag berechnet wurde: Mehr verliert ein Absturz nicht.</translation>
     </message>
     <message>
         <source>Fetch no faster than this. 0: no limit.</source>
