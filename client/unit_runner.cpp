@@ -351,7 +351,8 @@ void UnitRunner::stop_working() {
 
 UnitRunner::Held* UnitRunner::next_to_run() {
   const ByteVector key = needs_.worker_key(device_);
-  if (key.empty()) return nullptr;
+  // One that was lost is still shown for a moment.
+  if (key.empty() || key == lost_key_) return nullptr;
   for (const auto& held : held_) {
     if (!held->to_compute() || !held->work || held->key != key) continue;
     if (held->login == 0 && has_line(held->pin)) continue;  // It will soon be known.
@@ -386,12 +387,9 @@ rpc::Task<void> UnitRunner::keep_working() {
       error = rpc::error_of(exception);
     }
     current_ = nullptr;
-    if (error) {
-      failed(*held, *error);
-      kj::Promise<void> again = timer_.afterDelay(kRetryWork);
-      again = again.exclusiveJoin(work_wanted_.wait());
-      co_await kj::mv(again);
-    }
+    if (!error) continue;
+    failed(*held, *error);
+    if (held->to_compute()) co_await timer_.afterDelay(kRetryWork);
   }
 }
 
@@ -493,8 +491,9 @@ void UnitRunner::failed(Held& held, const Error& error) {
     case ErrorCode::kUnavailable:
     case ErrorCode::kTimeout:
       // Before the shards are here it is the coordinator that is away, and it may come back.
-      if (fetched) note_crash(held, text);
-      return;
+      if (!fetched) return;
+      lost_key_ = held.key;
+      return note_crash(held, text);
     case ErrorCode::kDenied:
       // The keys were sealed for a worker that was: they are asked for anew.
       if (fetched && !stepped && ++held.keys_refused < kKeysMax) {

@@ -143,6 +143,7 @@ class UnitRunner {
   bool ending_ = false;
   Message problem_;
   std::list<std::unique_ptr<Held>> held_;               // In the order in which they are computed.
+  ByteVector lost_key_;                                 // Of a worker that did not answer any more.
   Held* current_ = nullptr;                             // Null while nothing is computed.
   std::unique_ptr<Loaded> loaded_;                      // Null while no stage is open.
   std::map<std::string, std::unique_ptr<Desk>> desks_;  // By pin. Never null.
