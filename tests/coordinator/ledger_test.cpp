@@ -311,8 +311,8 @@ void LedgerTest::history_cannot_be_changed() {
   QVERIFY(refused("UPDATE receipt SET number = 9", "append-only"));
   QVERIFY(refused("DELETE FROM receipt", "append-only"));
   QVERIFY(
-      refused("INSERT INTO ledger SELECT 9, lease_id, session_id, host_id, device, kind, model, "
-              "privacy, first_fragment, last_fragment, row_count, flops, credit_parts, "
+      refused("INSERT INTO ledger SELECT 9, lease_id, session_id, unit_id, host_id, device, kind, "
+              "model, privacy, first_fragment, last_fragment, row_count, flops, credit_parts, "
               "ended_at_ms FROM ledger",
               "UNIQUE"));
   QVERIFY(books.ledger->settle(books.session, {}).ok());

@@ -816,11 +816,11 @@
         <translation>Der Koordinator hörte unerwartet auf und weiß nicht, was getan wurde.</translation>
     </message>
     <message>
-        <source>The coordinator's administrator banned this computer or its account.</source>
+        <source>The coordinator&apos;s administrator banned this computer or its account.</source>
         <translation>Die Verwaltung des Koordinators hat diesen Rechner oder sein Konto gesperrt.</translation>
     </message>
     <message>
-        <source>{0} signed a list of a day's receipts that does not fit the others: {1}.</source>
+        <source>{0} signed a list of a day&apos;s receipts that does not fit the others: {1}.</source>
         <translation>{0} hat eine Liste der Quittungen eines Tages unterschrieben, die nicht zu den anderen passt: {1}.</translation>
     </message>
     <message>
@@ -1424,6 +1424,18 @@ Leer: nirgends.</translation>
     <message>
         <source>Address for other machines</source>
         <translation>Adresse für andere Rechner</translation>
+    </message>
+    <message>
+        <source>Work on jobs that is kept ahead</source>
+        <translation>Vorrat an Arbeit für Aufträge</translation>
+    </message>
+    <message>
+        <source>min</source>
+        <translation>min</translation>
+    </message>
+    <message>
+        <source>Work on jobs is stored every</source>
+        <translation>Arbeit an Aufträgen wird gesichert alle</translation>
     </message>
 </context>
 <context>
