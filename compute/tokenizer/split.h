@@ -70,7 +70,7 @@ struct Word {
 // word whole, and no further pattern is run in this call: slow patterns cost once.
 std::vector<Word> split_words(Word text, const std::vector<WordStep>& steps);
 
-// The expressions by name: FORMATS.md of the project's design notes, 2.4.
+// The expressions by name: as llama.cpp and Hugging Face name them.
 inline constexpr std::string_view kGpt2Expression =
     R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
 inline constexpr std::string_view kLlama3Expression =

@@ -11,6 +11,10 @@ namespace {
 
 constexpr const char* kNotMeasured =
     "Predicted from vendors' figures and assumed factors; nothing here was measured.";
+constexpr const char* kMarks =
+    "Sources: [F] found in the text that is named, [R] recalled and not checked, [D] our "
+    "arithmetic "
+    "(docs/SOURCES.md).";
 
 std::string link_text(double bits_per_second) { return unit_text(bits_per_second, "b/s"); }
 std::string money_text(double usd) { return "$" + figure_text(usd); }
@@ -281,6 +285,7 @@ Result<void> list_cards(bool json) {
                     money_text(card.price_usd), unit_text(card.watts, "W"), card.source});
   }
   print_table({"card", "FP16", "int8", "memory", "bandwidth", "price", "power", "source"}, rows);
+  std::printf("\n%s\n", kMarks);
   return {};
 }
 
@@ -318,16 +323,23 @@ Result<void> list_models(bool json) {
     print_table({"model", "parameters", "blocks", "width", "sequence", "forward a token",
                  "cut a token", "cache a token", "source"},
                 rows);
+    std::printf("\n%s\n", kMarks);
   }
   return {};
 }
 
-Result<double> read_value_bytes(const std::string& word, const char* option) {
+Result<double> read_weights(const std::string& word) {
   if (word == "fp16") return kHalfBytes;
   if (word == "int8") return kInt8BlockBytes;
   if (word == "int4") return kInt4BlockBytes;
-  return Error{ErrorCode::kInvalid,
-               std::string(option) + ": \"" + word + "\" is none of fp16, int8, int4"};
+  return Error{ErrorCode::kInvalid, "--weights: \"" + word + "\" is none of fp16, int8, int4"};
+}
+
+// Nothing coarser: what crosses a cut has outliers.
+Result<double> read_cuts(const std::string& word) {
+  if (word == "fp16") return kHalfBytes;
+  if (word == "int8") return kInt8BlockBytes;
+  return Error{ErrorCode::kInvalid, "--cuts: \"" + word + "\" is neither fp16 nor int8"};
 }
 
 }  // namespace
@@ -354,8 +366,8 @@ Result<void> plan(bool json, const PlanOptions& options) {
   SHOAL_TRY_ASSIGN(fleet, read_fleet(options.fleet));
   SHOAL_TRY_ASSIGN(link, read_link(options.link));
   SHOAL_TRY_ASSIGN(job, read_job(options.job));
-  SHOAL_TRY_ASSIGN(weight_bytes, read_value_bytes(options.weights, "--weights"));
-  SHOAL_TRY_ASSIGN(cut_bytes, read_value_bytes(options.cuts, "--cuts"));
+  SHOAL_TRY_ASSIGN(weight_bytes, read_weights(options.weights));
+  SHOAL_TRY_ASSIGN(cut_bytes, read_cuts(options.cuts));
   request.model = model;
   request.fleet = std::move(fleet);
   request.link = link;

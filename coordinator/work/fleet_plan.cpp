@@ -24,10 +24,10 @@ constexpr double kTrainBytesPerParameter = 16;
 // the attention's square matrix: Korthikanti et al. 2022 (arXiv 2205.05198) [R].
 constexpr double kActivationBytesPerValue = 34;
 constexpr double kLogitRowsMax = 512;  // Logits are made in pieces of so many rows.
-// Sparse exchange: RESEARCH.md B 23 (28 MB for 1e9 parameters) and 24a (H of 30).
+// Sparse exchange: docs/SOURCES.md 2 (28 MB for 1e9 parameters, every 30 updates).
 constexpr double kSparseBytesPerParameter = 28e6 / 1e9;
 constexpr double kSparseEvery = 30;
-constexpr double kSplitGainMin = 1.1;   // More stages only for a tenth more (RESEARCH.md B 5).
+constexpr double kSplitGainMin = 1.1;   // More stages only for a tenth more (docs/SOURCES.md 2).
 constexpr double kHelpMin = 1.1;        // What is said to help gives at least so much.
 constexpr double kSettingSlack = 0.97;  // Of settings that are nearly as fast, the least delay.
 
@@ -704,7 +704,7 @@ void explain_why(const FleetRequest& request, FleetPlan& plan) {
     const FleetStage& first = pipeline.stages.front();
     if (pipeline.stages.size() == 1) {
       plan.why.push_back(
-          {"fits_one", needs + " and an " + card_memory_text(*first.card) + ": " +
+          {"fits_one", needs + ", and one " + card_memory_text(*first.card) + ": " +
                            count_text(pipeline.replicas, "card works", "cards work") +
                            " on the whole model" +
                            (pipeline.replicas > 1 ? ", each by itself" : "")});
@@ -726,13 +726,13 @@ void explain_why(const FleetRequest& request, FleetPlan& plan) {
         {"split",
          needs +
              (fits ? ", which a card holds, but in parts it has more room or less to exchange: "
-                   : ", more than the largest card (an " + card_memory_text(largest_card(request)) +
-                         "): ") +
+                   : ", more than the largest card (one " +
+                         card_memory_text(largest_card(request)) + "): ") +
              count_text(pipeline.replicas, "pipeline", "pipelines") + " of " +
              std::to_string(pipeline.stages.size()) + " stages with at most " +
              count_text(most, "block", "blocks")});
     plan.why.push_back(
-        {"slowest_stage", "The slowest stage (an " + std::string(slow->card->name) +
+        {"slowest_stage", "The slowest stage (on " + std::string(slow->card->name) +
                               ") computes for " + seconds_text(slow->compute_seconds) +
                               " and sends for " + seconds_text(slow->transfer_seconds) +
                               " for each micro-batch of " +
@@ -747,7 +747,7 @@ void explain_why(const FleetRequest& request, FleetPlan& plan) {
   for (const FleetPart& part : plan.left_out) {
     plan.why.push_back({"left_out", count_text(part.count, "card", "cards") + " (" +
                                         part.card->name +
-                                        ") stay unused: the plan is as fast without"});
+                                        ") stay unused: they would add less than a tenth"});
   }
 }
 

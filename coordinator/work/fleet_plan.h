@@ -4,7 +4,7 @@
 // vendors' figures (hardware.h) and models' shapes (model_shapes.h): nothing here was measured, and
 // a plan says so.
 //
-// The model of time (RESEARCH.md A 1.4, B 1-6). A stage is a contiguous range of blocks on one
+// The model of time (docs/SOURCES.md 2). A stage is a contiguous range of blocks on one
 // card.
 //   compute   max(operations / (l_c x peak), bytes / (l_m x bandwidth)) + fixed, for each
 //             micro-batch; bytes are the stage's weights, and in generation its cache
@@ -51,16 +51,16 @@ enum class FleetJob {
 };
 
 // How much of a card's stated rates is reached, and what every step costs besides. Assumed, not
-// measured: 0.5 is RESEARCH.md A 1.6's 30 of 59.5 TFLOPS.
+// measured: 0.5 is docs/SOURCES.md 1's 30 of 59.5 TFLOPS.
 struct FleetFactors {
   double compute = 0.5;           // l_c
   double memory = 0.7;            // l_m
-  double fixed_seconds = 0.5e-3;  // A step on a stage: DESIGN.md 11's goal for a hop.
+  double fixed_seconds = 0.5e-3;  // A step on a stage: our goal for a hop.
 };
 
 enum class GradientSync {
   kDense,   // After each update, FP16, around a ring.
-  kSparse,  // Every 30 updates, 28 MB for a thousand million parameters (RESEARCH.md B 23, 24a).
+  kSparse,  // Every 30 updates, 28 MB for a thousand million parameters (docs/SOURCES.md 2).
 };
 
 struct FleetRequest {

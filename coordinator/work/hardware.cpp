@@ -58,18 +58,18 @@ constexpr Card kCards[] = {
     geforce("RTX2080", "GeForce RTX 2080", 46, 1710, 8, 448, 699, 215, kTuring),
     geforce("RTX2080Ti", "GeForce RTX 2080 Ti", 68, 1545, 11, 616, 999, 250, kTuring),
     geforce("RTX3060", "GeForce RTX 3060 (12 GB)", 28, 1777, 12, 360, 329, 170,
-            "rate [D], and [F] RESEARCH.md A 1.6 (25 TFLOPS, 360 GB/s); clock, power [F] "
+            "rate [D], and [F] docs/SOURCES.md 1 (25 TFLOPS, 360 GB/s); clock, power [F] "
             "cputronic.com RTX 3060 page; price [R]"),
     geforce("RTX3060Ti", "GeForce RTX 3060 Ti", 38, 1665, 8, 448, 399, 200, kAmpere),
     geforce("RTX3070", "GeForce RTX 3070", 46, 1725, 8, 448, 499, 220,
             "rate [D]; clock, memory, power, price [F] NVIDIA's launch figures at megagames.com; "
             "bandwidth [R]"),
     geforce("RTX3080", "GeForce RTX 3080 (10 GB)", 68, 1710, 10, 760, 699, 320,
-            "rate [D], as RESEARCH.md A 1.6 has it [R] (59.5 TFLOPS, GA102 white paper); clock, "
+            "rate [D], as docs/SOURCES.md 1 has it [R] (59.5 TFLOPS, GA102 white paper); clock, "
             "memory, power, price [F] NVIDIA's launch figures at megagames.com; bandwidth [R]"),
     geforce("RTX3080Ti", "GeForce RTX 3080 Ti", 80, 1665, 12, 912, 1199, 350, kAmpere),
     geforce("RTX3090", "GeForce RTX 3090", 82, 1695, 24, 936, 1499, 350,
-            "rate [D], and [F] RESEARCH.md A 1.6 (71 TFLOPS, 936 GB/s; NVIDIA GA102 white paper "
+            "rate [D], and [F] docs/SOURCES.md 1 (71 TFLOPS, 936 GB/s; NVIDIA GA102 white paper "
             "table 9); clock, power, price [F] gfxspeak.com"),
     geforce("RTX3090Ti", "GeForce RTX 3090 Ti", 84, 1860, 24, 1008, 1999, 450, kAmpere),
     geforce("RTX4060", "GeForce RTX 4060", 24, 2460, 8, 272, 299, 115, kAda),
@@ -86,7 +86,7 @@ constexpr Card kCards[] = {
             "rate [D]; multiprocessors, clock, memory, bandwidth, power, price [F] guru3d.com RTX "
             "4070 Ti review"),
     geforce("RTX4090", "GeForce RTX 4090", 128, 2520, 24, 1008, 1599, 450,
-            "rate [D], and [F] RESEARCH.md A 1.6 (165 TFLOPS, 1008 GB/s; NVIDIA Ada white paper "
+            "rate [D], and [F] docs/SOURCES.md 1 (165 TFLOPS, 1008 GB/s; NVIDIA Ada white paper "
             "v2.1 table 2: 165.2, int8 660.6); clock, power, price [F] gfxspeak.com"),
     geforce("RTX5060Ti-16GB", "GeForce RTX 5060 Ti (16 GB)", 36, 2572, 16, 448, 429, 180,
             kBlackwell),
@@ -108,10 +108,10 @@ constexpr Card kCards[] = {
     server("A100-PCIe-80GB", "A100 PCIe 80 GB", 312, 624, 80, 1935, 15'000, 300,
            "rates, bandwidth as of NVIDIA's A100 datasheet [R]; price as of the SXM module [D]"),
     server("H100-PCIe", "H100 PCIe", 756, 1513, 80, 2000, 25'000, 350,
-           "rates [F] hmc-tech.com (756.45, 1513; RESEARCH.md A 1.6 has 756 [R]); memory, "
+           "rates [F] hmc-tech.com (756.45, 1513; docs/SOURCES.md 1 has 756 [R]); memory, "
            "bandwidth, power [F] NVIDIA product brief PB-11133-001; price [R]"),
     server("H100-SXM", "H100 SXM", 989.4, 1978.9, 80, 3350, 30'000, 700,
-           "[F] glennklockwood.com/garden/processors/h100 (RESEARCH.md A 1.6 has 989 [R]); price "
+           "[F] glennklockwood.com/garden/processors/h100 (docs/SOURCES.md 1 has 989 [R]); price "
            "[F] ozyphus.github.io/gpu-maths.html"),
     server("H200-SXM", "H200 SXM", 989.4, 1978.9, 141, 4800, 32'000, 700,
            "[F] NVIDIA's H200 page by morphllm.com/nvidia-h200, halved where it counts sparsity; "

@@ -19,14 +19,13 @@ struct Card {
   const char* name;   // As a person types it; find_card() forgives case, dashes and makers.
   const char* title;  // As the maker calls it.
   bool consumer;
-  double fp16_flops;        // A second.
-  double int8_ops;          // A second.
-  double memory_bytes;      //
+  double fp16_flops;  // A second.
+  double int8_ops;    // A second.
+  double memory_bytes;
   double bytes_per_second;  // Of its memory.
   double price_usd;         // Of a new one: the launch price, or for servers a common street price.
   double watts;             // Board power, as its maker limits it.
-  const char* source;  // Marks as in our research notes: [F] found in a text, [R] recalled, [D] our
-                       // own arithmetic.
+  const char* source;       // With the marks of docs/SOURCES.md.
 };
 
 std::span<const Card> all_cards();

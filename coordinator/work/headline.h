@@ -1,6 +1,6 @@
 #pragma once
 // Decides when FusionAI's headline holds ("50 RTX 3080 reach the throughput of 4 H100", arXiv
-// 2309.01172) and by how much links break it. Pure; RESEARCH.md A 1.6 is the derivation.
+// 2309.01172) and by how much links break it. Pure; docs/SOURCES.md 1 is the derivation.
 //
 // Three questions, each with its own arithmetic:
 //   peaks   the sums of dense FP16 peak rates. This is the headline, and all of it: it says nothing

@@ -11,7 +11,7 @@ constexpr const char* kGptPaper = "Brown et al. 2020 (arXiv 2005.14165), table 2
 
 constexpr ModelShape kShapes[] = {
     {"Bert-Large", ModelFamily::kBert, 24, 1024, 16, 16, 64, 4096, 30522, 512, true, false,
-     "Devlin et al. 2018 (arXiv 1810.04805) [R]; RESEARCH.md A 1.6 has width and sequence"},
+     "Devlin et al. 2018 (arXiv 1810.04805) [R]; docs/SOURCES.md 1 has width and sequence"},
     {"GPT3-Medium", ModelFamily::kGpt, 24, 1024, 16, 16, 64, 4096, 50257, 2048, true, false,
      kGptPaper},
     {"GPT3-Large", ModelFamily::kGpt, 24, 1536, 16, 16, 96, 6144, 50257, 2048, true, false,
@@ -23,7 +23,7 @@ constexpr ModelShape kShapes[] = {
     {"GPT3-24L-Wide", ModelFamily::kGpt, 24, 12288, 96, 96, 128, 49152, 50257, 2048, true, false,
      "24 of the 96 layers of GPT-3 175B: the other reading of FusionAI's 24-layer GPT-3 [D]"},
     {"GPT3-175B", ModelFamily::kGpt, 96, 12288, 96, 96, 128, 49152, 50257, 2048, true, false,
-     "Brown et al. 2020 (arXiv 2005.14165), table 2.1 [R]; RESEARCH.md A 1.6 has width and "
+     "Brown et al. 2020 (arXiv 2005.14165), table 2.1 [R]; docs/SOURCES.md 1 has width and "
      "sequence"},
     {"Llama2-7B", ModelFamily::kLlama, 32, 4096, 32, 32, 128, 11008, 32000, 4096, false, false,
      "config.json of meta-llama/Llama-2-7b-hf [R]"},

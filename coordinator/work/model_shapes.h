@@ -61,7 +61,7 @@ double mean_positions(const ModelShape& shape, int64_t sequence);
 // For each token of a whole sequence; every token's logits are computed.
 double forward_flops(const ModelShape& shape, int64_t sequence);
 double backward_flops(const ModelShape& shape, int64_t sequence);
-// The usual short rule, two operations for each parameter: what RESEARCH.md A 1.6 counts with. It
+// The usual short rule, two operations for each parameter: what docs/SOURCES.md 1 counts with. It
 // leaves the attention out and counts the embedding, which computes nothing.
 double forward_flops_by_rule(const ModelShape& shape);
 

@@ -484,6 +484,22 @@ double session_seconds(const PlanRequest& request, std::span<const PlanDevice> d
 
 namespace {
 
+// How long a step of all streams keeps the busiest device: one that holds two stages does both.
+double busiest_seconds(const PlanRequest& request, std::span<const PlanDevice> devices,
+                       std::span<const PlanStage> stages) {
+  PlanRequest many = request;
+  many.objective = PlanObjective::kThroughput;
+  double most = 0;
+  for (const PlanStage& stage : stages) {
+    double busy = 0;
+    for (const PlanStage& other : stages) {
+      if (other.device == stage.device) busy += plan_cost(many, devices, std::span(&other, 1));
+    }
+    most = std::max(most, busy);
+  }
+  return most;
+}
+
 // The best plan among the candidates.
 Result<Plan> plan_over(const PlanRequest& request, std::span<const PlanDevice> devices,
                        std::vector<Candidate> candidates, const LeftOut& left_out) {
@@ -524,10 +540,8 @@ Result<Plan> plan_over(const PlanRequest& request, std::span<const PlanDevice> d
     plan.stages = std::move(found.stages);
   }
   plan.seconds_per_token = pass_seconds(request, devices, plan.stages, 1);
-  PlanRequest many = request;
-  many.objective = PlanObjective::kThroughput;
   plan.tokens_per_second =
-      static_cast<double>(request.streams) / plan_cost(many, devices, plan.stages);
+      static_cast<double>(request.streams) / busiest_seconds(request, devices, plan.stages);
   plan.seconds = session_seconds(request, devices, plan.stages);
   return plan;
 }
@@ -591,7 +605,8 @@ class Explainer {
             std::span<const std::string> names)
       : request_(request), devices_(devices), plan_(plan), names_(names) {
     for (const PlanDevice& device : devices) {
-      if (!may_plan_with(request, device)) continue;
+      // Nor with what its owner wants back too soon.
+      if (!may_plan_with(request, device) || device.seconds_available < plan.seconds) continue;
       ready_ += 1;
       largest_ = std::max(largest_, device.memory_free);
     }
@@ -625,10 +640,14 @@ class Explainer {
     } else if (request_.stages_min > 1) {
       out_.why.push_back(
           {"stages_asked", std::to_string(request_.stages_min) + " or more stages were asked for"});
-    } else {
+    } else if (request_.anchored) {
       out_.why.push_back(
           {"ends_anchored", needs + ", and no trusted device has room for all of it: its ends stay "
                                     "on trusted hosts"});
+    } else {
+      out_.why.push_back(
+          {"split_for_time", needs + ", and no device that holds all of it has the time: its owner "
+                                     "wants it back before"});
     }
     const PlanStage* slow = nullptr;
     double slowest = 0, computing = 0;

@@ -1,5 +1,5 @@
 // Goal: cards, models and fleets are what their sources say, the headline's figures are those of
-// RESEARCH.md A 1.6, and a fleet's plan is what a replay of its stages does. Method: published
+// docs/SOURCES.md 1, and a fleet's plan is what a replay of its stages does. Method: published
 // figures; a replay with one clock a card and one a link; the limits from both sides.
 
 #include <QtTest>
@@ -95,7 +95,7 @@ class FleetTest : public QObject {
 };
 
 void FleetTest::cards_are_what_their_makers_say() {
-  // Dense FP16 with FP32 accumulation, as white papers and RESEARCH.md A 1.6 state it.
+  // Dense FP16 with FP32 accumulation, as white papers and docs/SOURCES.md 1 state it.
   QVERIFY(near(card("RTX2080Ti")->fp16_flops, 53.8e12, 0.005));
   QVERIFY(near(card("RTX3060")->fp16_flops, 25e12));
   QVERIFY(near(card("RTX3080")->fp16_flops, 59.5e12, 0.005));
@@ -155,7 +155,7 @@ void FleetTest::operations_follow_from_shapes() {
   // Without a mask a token sees all, with one half of them and itself.
   QCOMPARE(mean_positions(*shape("Bert-Large"), 512), 512.0);
   QCOMPARE(mean_positions(*shape("GPT3-175B"), 2047), 1024.0);
-  // RESEARCH.md B 20: 8.7 KB for a token of width 8192 as int8.
+  // docs/SOURCES.md 2: 8.7 KB for a token of width 8192 as int8.
   QVERIFY(near(boundary_bytes(*shape("Llama2-70B"), kInt8BlockBytes), 8.7e3, 0.005));
   // 8 heads of 128, keys and values, two bytes, 80 blocks.
   QCOMPARE(80 * cache_bytes(*shape("Llama2-70B")), 80.0 * 2 * 8 * 128 * 2);
@@ -189,7 +189,7 @@ void FleetTest::links_break_the_headline_as_far_as_derived() {
     int64_t stages;
     double boundary, compute, rate, transfer, factor;
   };
-  // RESEARCH.md A 1.6, forward.
+  // docs/SOURCES.md 1, forward.
   const Derived derived[] = {
       {"Bert-Large", 24, 1.05e6, 0.48e-3, 100e6, 84e-3, 175},
       {"Bert-Large", 24, 1.05e6, 0.48e-3, 1e9, 8.4e-3, 17.5},
@@ -318,7 +318,7 @@ void FleetTest::generation_waits_for_its_own_tokens() {
   QCOMPARE(far.bound, FleetBound::kLinkDelay);
   QVERIFY(names(far.what_would_help, "link_delay"));
   QVERIFY(far.delay_seconds > 1);
-  // RESEARCH.md B 12: at 250 ms most of the rate is kept by keeping more in flight.
+  // docs/SOURCES.md 2: at 250 ms most of the rate is kept by keeping more in flight.
   QVERIFY(plan("10Gbps,rtt=250ms").tokens_per_second > far.tokens_per_second);
   QCOMPARE(plan_fleet(asked("Bert-Large", "RTX3080", "1Gbps", FleetJob::kBatch)).error().code,
            ErrorCode::kInvalid);

@@ -358,7 +358,7 @@ void PlannerTest::a_move_must_pay() {
   QVERIFY(!move_pays(move));
 }
 
-// RESEARCH.md B 2: median error at most 15 %, nine in ten at most 30 %. Devices say of themselves
+// docs/SOURCES.md 2: median error at most 15 %, nine in ten at most 30 %. Devices say of themselves
 // what is wrong by up to a factor of two, and nothing of their fixed cost; one step in fifty
 // stalls.
 void PlannerTest::steps_tell_how_fast_a_device_is() {
@@ -425,6 +425,7 @@ void PlannerTest::a_plan_says_why() {
   PlanRequest request;
   request.fragments = fragments;
   request.width = 1000;
+  request.tokens = 1;
   const auto explained = [&](const std::vector<PlanDevice>& devices) {
     const Plan plan = plan_session(request, devices).value();
     const std::vector<std::string> names = {"anna's cpu", "bob's gpu", "carl's gpu"};
@@ -453,6 +454,12 @@ void PlannerTest::a_plan_says_why() {
   QVERIFY(explanation.why_not_split.empty());
   QVERIFY(has(explanation.what_would_help, "link_delay", "times as fast"));
   QCOMPARE(std::string(explanation.what_would_help[0].code), std::string("link_delay"));
+  // One that its owner wants back before says nothing of what others have free.
+  devices.push_back(device(1 << 30, 1e9));
+  devices.back().seconds_available = 0;
+  QVERIFY(
+      has(explained(devices).why, "split", "more than the 300 MiB that a ready device has free"));
+  devices.pop_back();
   // A device that would do it all, were it not denied.
   devices.push_back(device(1 << 30, 1e9));
   devices.back().denied = true;
@@ -518,6 +525,10 @@ void PlannerTest::one_trusted_device_may_hold_both_ends() {
   const std::vector<PlanDevice> devices = {device(250, 1e6, true), device(250)};
   const Result<Plan> plan = plan_session(request, devices);
   QVERIFY(plan.ok());
+  // Both ends keep it busy: 200 us a token, while the other device needs 100.
+  QCOMPARE(
+      plan_session(request, std::vector{devices[0], device(250, 2e6)}).value().tokens_per_second,
+      1 / 200e-6);
   QCOMPARE(plan.value().stages.size(), size_t{3});
   QCOMPARE(plan.value().stages[0].device, size_t{0});
   QCOMPARE(plan.value().stages[1].device, size_t{1});

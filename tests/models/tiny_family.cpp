@@ -582,7 +582,7 @@ void write_folder(const std::filesystem::path& folder, const TinyFamily& f,
 
 namespace {
 
-// By FORMATS.md 2.2.
+// As GGUF names them.
 double frequency(const TinyRope& rope, int64_t rotary, int64_t pair, bool far) {
   const double plain =
       std::pow(rope.theta, -2.0 * static_cast<double>(pair) / static_cast<double>(rotary));

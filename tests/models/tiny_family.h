@@ -1,6 +1,6 @@
 #pragma once
 // Tiny models of every family for tests: what each family is, written a second time from its
-// papers and files (design notes, FORMATS.md 2.1 and 2.2), with random weights; the files that such
+// papers and files, with random weights; the files that such
 // a model would come in; and a slow evaluation in float64. Shares nothing with compute/models but
 // the writing of containers.
 
