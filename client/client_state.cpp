@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "client/device_json.h"
 
@@ -87,7 +88,15 @@ ClientMemory memory_of(const Json& json) {
   }
   if (!json.contains("modes")) return memory;  // Written before owners could choose.
   read_modes(json["modes"], memory.modes);
-  read_modes(json.value("passing", Json::object()), memory.passing);
+  if (json.contains("passing")) {
+    read_modes(json["passing"], memory.passing);
+  } else {  // Written when modes for a time, and pauses, stood among the others.
+    for (int i = 0; i < kResourceCount; ++i) {
+      const std::optional<ModeChoice>& mode = memory.modes[i];
+      if (mode && (mode->until || mode->mode == Mode::kPaused))
+        memory.passing[i] = std::exchange(memory.modes[i], std::nullopt);
+    }
+  }
   if (const int64_t at = json.at("leave_by_ms"); at != 0) memory.leave_by = Millis{at};
   for (const auto& [pin, entry] : json.at("last_work_ms").items()) {
     memory.last_work[pin] = Millis{entry};

@@ -139,6 +139,28 @@ class ClientPartsTest : public QObject {
     QVERIFY(state.measurement(device) == nullptr);  // To be measured again.
   }
 
+  void a_mode_for_a_time_passes_in_an_older_state_too() {
+    const TempDir dir;
+    QVERIFY(ClientState::load(dir / "client").value().attach({"shoal://a:1/?pin=x", "a", 1}).ok());
+    StateFile file(dir / "client");
+    std::string text(as_text(file.load().value().bytes));
+    const auto replace = [&text](std::string_view what, std::string_view with) {
+      const size_t at = text.find(what);
+      if (at != std::string::npos) text.replace(at, what.size(), with);
+      return at != std::string::npos;
+    };
+    QVERIFY(replace(R"("passing":{},)", ""));
+    QVERIFY(replace(R"("modes":{})", R"("modes":{"gpu":{"mode":"always","until_ms":9},)"
+                                     R"("cpu":{"mode":"paused","until_ms":0},)"
+                                     R"("network":{"mode":"always","until_ms":0}})"));
+    QVERIFY(file.save(as_bytes(text)).ok());
+    const ClientState state = ClientState::load(dir / "client").value();
+    const ClientMemory& memory = state.memory();
+    QVERIFY(!memory.modes[0] && memory.passing[0]->until == Millis{9});
+    QVERIFY(!memory.modes[1] && memory.passing[1]->mode == Mode::kPaused);
+    QVERIFY(memory.modes[2]->mode == Mode::kAlways && !memory.passing[2]);
+  }
+
   void a_damaged_state_falls_back_to_its_copy() {
     const TempDir dir;
     ClientState state = ClientState::load(dir / "client").value();
