@@ -1,5 +1,7 @@
 // Which results count, who checks them, and who is believed.
 
+#include <set>
+
 #include "coordinator/work/broker_core.h"
 
 namespace shoal {
@@ -116,16 +118,15 @@ bool Broker::Core::fail(const LeaseName& name) {
   const Slot unit = copies_[slot].unit;
   end_lease(slot, LeaseEndReason::kFailed);
   if (units_[unit].state == UnitState::kOpen) {
-    std::vector<OwnerId> owners;
+    std::set<OwnerId> owners;
     int failures = 0;
     for (Slot copy = units_[unit].copies; copy != kNoSlot; copy = copies_[copy].next) {
       if (copies_[copy].live || copies_[copy].why != LeaseEndReason::kFailed) continue;
       if (copies_[copy].state != ResultState::kNone) continue;
       ++failures;
-      owners.push_back(owner_of(copies_[copy].host));
+      owners.insert(owner_of(copies_[copy].host));
     }
-    std::ranges::sort(owners);
-    const auto independent = std::ranges::unique(owners).begin() - owners.begin();
+    const int independent = static_cast<int>(owners.size());
     // Where there are not so many owners, often enough is reason enough.
     if (independent >= rules_.poison_hosts || failures >= 3 * rules_.poison_hosts) poison(unit);
   }

@@ -6,6 +6,7 @@
 #include <limits>
 #include <numeric>
 #include <optional>
+#include <set>
 
 #include "base/check.h"
 #include "coordinator/work/figures.h"
@@ -678,10 +679,9 @@ class Explainer {
   }
 
   size_t used() const {
-    std::vector<size_t> all;
-    for (const PlanStage& stage : plan_.stages) all.push_back(stage.device);
-    std::ranges::sort(all);
-    return static_cast<size_t>(std::ranges::unique(all).begin() - all.begin());
+    std::set<size_t> all;
+    for (const PlanStage& stage : plan_.stages) all.insert(stage.device);
+    return all.size();
   }
 
   void why_not_split() {

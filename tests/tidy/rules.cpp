@@ -372,6 +372,13 @@ std::span<const Hazard> hazards() {
        "(docs/ARCHITECTURE.md)",
        "std::thread([] { work(); }).detach();",
        "std::thread::hardware_concurrency();"},
+      {"subrange",
+       R"(\bstd::(ranges::(unique|remove(_if)?|partition|stable_partition|rotate|search|equal_range|subrange)\b(?!_)|views::))",
+       {"tests/"},
+       "clang 14 cannot compile what returns a subrange, and the fuzzers are built with it: use a "
+       "std::set, std::erase_if or std::unique",
+       "std::ranges::unique(owners);",
+       "const auto at = std::ranges::partition_point(times, enough);"},
       {"using namespace",
        R"(^\s*using\s+namespace\b)",
        {},
