@@ -1,8 +1,17 @@
 #include "coordinator/work/broker.h"
 
+#include <limits>
+
 #include "coordinator/work/broker_core.h"
 
 namespace shoal {
+namespace {
+
+constexpr size_t kFleetLook = 48;  // Owners that are looked at to know how fast others are.
+constexpr size_t kFleetShown = 8;  // So many that have shown it are enough.
+constexpr int kRestDoublings = 10;
+
+}  // namespace
 
 std::string_view no_work_code(NoWork why) {
   switch (why) {
@@ -113,6 +122,18 @@ std::vector<Change> Broker::take_changes() {
 Progress Broker::progress(JobId job) const { return core_->progress(job); }
 size_t Broker::live_units() const { return core_->live_units(); }
 
+// Rules come from a settings table, which holds them in bounds: others are our bug.
+Broker::Core::Core(const BrokerRules& rules, Random chance) : rules_(rules), chance_(chance) {
+  const auto share = [](double value) { return value >= 0 && value <= 1; };
+  SHOAL_CHECK(rules.unit_target.count > 0 && rules.unit_max.count > 0 && rules.lease_max.count > 0);
+  SHOAL_CHECK(rules.unit_items_max > 0 && rules.unit_items_max <= UINT32_MAX);
+  SHOAL_CHECK(rules.lease_factor > 0 && rules.lease_factor < 1e6);
+  SHOAL_CHECK(rules.renewals_max >= 0 && rules.renewals_max < UINT16_MAX);
+  SHOAL_CHECK(share(rules.speed_weight) && share(rules.audit_floor));
+  SHOAL_CHECK(rules.poison_hosts > 0 && rules.quarantine <= rules.quarantine_max);
+  SHOAL_CHECK(rules.ask_again_min.count >= 0 && rules.ask_again_min <= rules.ask_again_max);
+}
+
 // ---- Hosts and devices -------------------------------------------------------------------------
 
 OwnerId Broker::Core::owner_of(Slot host) const {
@@ -133,8 +154,12 @@ void Broker::Core::host_known(const HostFacts& facts) {
     host = hosts_.add();
     host_by_id_.add(facts.host.value, host);
   }
+  if (facts.owner != hosts_[host].facts.owner) {
+    for (const Slot device : hosts_[host].devices) put_party(device, false);
+  }
   hosts_[host].facts = facts;
   for (const Slot device : hosts_[host].devices) refresh_active(device);
+  if (facts.banned) distrust(host);
   settle_all();
 }
 
@@ -154,7 +179,8 @@ void Broker::Core::device_ready(const DeviceFacts& facts) {
   const bool sane = facts.flops_per_second >= 1 && facts.flops_per_second < 1e18;
   const double told = sane ? facts.flops_per_second : 1e9;
   if (device.speed == 0 || told != device.facts.flops_per_second) {
-    device.speed = told;
+    // What its results have shown counts more than what it says.
+    device.speed = device.shown > 0 ? std::min(told, 2 * device.shown) : told;
   }
   device.facts = facts;
   device.facts.flops_per_second = told;
@@ -193,23 +219,86 @@ void Broker::Core::put_active(std::vector<Slot>& list, Slot Device::*at, Slot de
   devices_[device].*at = kNoSlot;
 }
 
+void Broker::Core::put_party(Slot slot, bool in) {
+  Slot& place = devices_[slot].party_at;
+  if ((place != kNoSlot) == in) return;
+  const OwnerId owner = owner_of(devices_[slot].host);
+  const auto [found, is_new] = party_of_.try_emplace(owner, parties_.size());
+  if (is_new) parties_.push_back({owner, {}});
+  const size_t at = found->second;
+  std::vector<Slot>& list = parties_[at].devices;
+  if (in) {
+    place = static_cast<Slot>(list.size());
+    list.push_back(slot);
+    return;
+  }
+  list[place] = list.back();
+  devices_[list[place]].party_at = place;
+  list.pop_back();
+  place = kNoSlot;
+  if (!list.empty()) return;
+  party_of_.erase(found);
+  if (at + 1 < parties_.size()) {
+    parties_[at] = std::move(parties_.back());
+    party_of_[parties_[at].owner] = at;
+  }
+  parties_.pop_back();
+}
+
 void Broker::Core::refresh_active(Slot slot) {
   const Device& device = devices_[slot];
   const Host& host = hosts_[device.host];
   const bool active =
       device.ready && device.facts.exact && !host.facts.banned && !quarantined(device.host);
   put_active(active_, &Device::active_at, slot, active);
+  put_party(slot, active);
   put_active(trusted_, &Device::trusted_at, slot, active && host.facts.trusted);
   if (!active) undraw_all(slot);
 }
 
+void Broker::Core::undraw(Slot unit) {
+  units_[unit].drawn = kNoSlot;
+  mark(unit);
+}
+
 void Broker::Core::undraw_all(Slot device) {
   for (const Slot unit : devices_[device].drawn) {
-    if (units_[unit].drawn != device) continue;
-    units_[unit].drawn = kNoSlot;
-    mark(unit);
+    if (units_[unit].drawn == device) undraw(unit);
   }
   devices_[device].drawn.clear();
+}
+
+// What the devices of three of four other owners do not exceed, of each owner one by chance. Those
+// count that have shown it, if they are enough.
+double Broker::Core::fleet_speed(OwnerId but) {
+  std::vector<double> all, shown;
+  const size_t looks = std::min(parties_.size(), kFleetLook);
+  for (size_t i = 0; i < looks; ++i) {
+    const bool few = parties_.size() <= kFleetLook;
+    const Party& party = parties_[few ? i : chance_.below(parties_.size())];
+    if (party.owner == but) continue;
+    const Device& device = devices_[party.devices[chance_.below(party.devices.size())]];
+    all.push_back(device.speed);
+    if (device.shown > 0) shown.push_back(device.speed);
+  }
+  std::vector<double>& speeds = shown.size() >= kFleetShown ? shown : all;
+  if (speeds.empty()) return std::numeric_limits<double>::infinity();
+  std::ranges::sort(speeds);
+  return speeds[3 * (speeds.size() - 1) / 4];
+}
+
+// For what it is cut. What a device says of itself is not believed beyond what others do before it
+// has shown a result: a unit once cut stays as long as it is, for whoever must compute it then.
+double Broker::Core::believed_speed(const Device& device) {
+  if (device.shown > 0) return device.speed;
+  return std::min(device.speed, fleet_speed(owner_of(device.host)));
+}
+
+// Twice as long each time.
+void Broker::Core::rest(Device& device, int times) {
+  Millis time = rules_.ask_again_min;
+  for (int i = 1; i < std::min(times, kRestDoublings); ++i) time += time;
+  device.rest_until = now_ + std::min(time, rules_.ask_again_max);
 }
 
 // ---- Time --------------------------------------------------------------------------------------
@@ -302,7 +391,13 @@ Result<void> Broker::Core::restore(const BrokerRows& rows) {
   gather_until_ = now_ + rules_.gather;
   last_unit_ = rows.last_unit.value;
   last_lease_ = rows.last_lease.value;
-  return take_up(rows);
+  SHOAL_TRY(take_up(rows));
+  // A ban is stored by others: what a crash kept it from ending is ended now.
+  for (Slot host = 0; host < hosts_.size(); ++host) {
+    if (hosts_[host].facts.banned) distrust(host);
+  }
+  settle_all();
+  return {};
 }
 
 Result<void> Broker::Core::take_up(const BrokerRows& rows) {
@@ -335,7 +430,9 @@ Result<void> Broker::Core::take_up(const BrokerRows& rows) {
     task.items_done = row.items_done;
     task.items_poisoned = row.items_poisoned;
     if (row.items_cut < 0 || row.items_cut > task.spec.items || row.items_done < 0 ||
-        row.items_poisoned < 0 || row.items_done + row.items_poisoned > row.items_cut) {
+        row.items_poisoned < 0 || row.items_done > row.items_cut ||
+        row.items_poisoned > row.items_cut - row.items_done || row.units_poisoned < 0 ||
+        row.units_poisoned > row.items_poisoned) {
       return corrupt("the stored counts contradict each other: task", row.task.value);
     }
     jobs_[task.job].items_poisoned += row.items_poisoned;
@@ -343,13 +440,12 @@ Result<void> Broker::Core::take_up(const BrokerRows& rows) {
   }
   for (const UnitRow& row : rows.units) {
     const Slot task = task_by_id_.find(row.cut.task.value);
-    const int64_t end = row.cut.first_item + row.cut.items;
     if (row.cut.unit.value <= 0 || row.cut.unit.value > last_unit_ ||
         unit_by_id_.find(row.cut.unit.value) != kNoSlot) {
       return corrupt("a stored id is impossible: unit", row.cut.unit.value);
     }
     if (task == kNoSlot || row.cut.first_item < 0 || row.cut.items <= 0 ||
-        row.cut.items > UINT32_MAX || end > tasks_[task].items_cut) {
+        row.cut.items > UINT32_MAX || row.cut.first_item > tasks_[task].items_cut - row.cut.items) {
       return corrupt("no stored task has the unit", row.cut.unit.value);
     }
     const Slot slot = units_.add();
@@ -373,6 +469,11 @@ Result<void> Broker::Core::take_up(const BrokerRows& rows) {
     if (unit == kNoSlot || host == kNoSlot || row.granted.lease.value <= 0 ||
         row.granted.lease.value > last_lease_) {
       return corrupt("no stored unit or host has the lease", row.granted.lease.value);
+    }
+    const bool waits = row.state == ResultState::kPending || row.state == ResultState::kSuspect;
+    if (find_copy({row.granted.unit, row.granted.lease, row.granted.host}) != kNoSlot ||
+        (waits && units_[unit].state == UnitState::kDone)) {
+      return corrupt("a stored result is impossible: lease", row.granted.lease.value);
     }
     const Slot slot = copies_.add();
     Copy& copy = copies_[slot];
@@ -426,16 +527,21 @@ Result<void> Broker::Core::take_up(const BrokerRows& rows) {
     if (units_[slot].state == UnitState::kOpen) mark(slot);
     if (units_[slot].state != UnitState::kOpen) forget_if_over(slot);
   }
+  for (const JobRow& row : rows.jobs) {
+    const Slot job = job_by_id_.find(row.spec.job.value);
+    if (job != kNoSlot) remove_if_over(job);  // Nothing of it is waited for.
+  }
   // What a crash kept from being said is said now: a task may be done, and others may begin.
   for (Slot slot = 0; slot < tasks_.size(); ++slot) {
     Task& task = tasks_[slot];
-    if (task.state != TaskState::kWaiting) continue;
+    if (task.spec.task.value == 0 || task.state != TaskState::kWaiting) continue;
     task.waits_for = 0;
     for (const TaskId before : task.spec.after) {
       task.waits_for += tasks_[task_by_id_.find(before.value)].state != TaskState::kDone;
     }
   }
   for (Slot slot = 0; slot < tasks_.size(); ++slot) {
+    if (tasks_[slot].spec.task.value == 0) continue;
     const JobState job = jobs_[tasks_[slot].job].state;
     if (job != JobState::kRunning && job != JobState::kPaused) continue;
     if (tasks_[slot].state == TaskState::kWaiting && tasks_[slot].waits_for == 0) start_task(slot);

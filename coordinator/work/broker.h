@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <string_view>
 #include <variant>
 #include <vector>
@@ -36,7 +35,7 @@ using JobClassId = Id<struct JobClassTag>;  // What owners allow or deny, as the
 struct BrokerRules {
   Millis unit_target{600'000};  // A unit is cut so that its device needs about this.
   Millis unit_max{1'200'000};   // Nobody is given a unit cut for another that takes it longer.
-  int64_t unit_items_max = 1'000'000;
+  int64_t unit_items_max = 4096;
   double lease_factor = 3;      // A lease lasts this times the expected time ...
   Millis lease_slack{300'000};  // ... and this.
   Millis lease_max{86'400'000};
@@ -62,7 +61,9 @@ struct BrokerRules {
   Millis quarantine{86'400'000};         // The first; each further one is twice as long ...
   Millis quarantine_max{2'592'000'000};  // ... up to this.
 
-  int poison_hosts = 3;           // Failures on so many owners' hosts: the unit is poison.
+  // Failures on so many owners' hosts, of two classes where the fleet has several: the unit is
+  // poison.
+  int poison_hosts = 3;
   double poison_share_max = 0.1;  // Of a job's items ...
   int64_t poison_units_min = 5;   // ... and at least so many units: the job is faulted.
 
@@ -208,7 +209,8 @@ enum class SubmitAnswer : uint8_t {
 enum class ResultState : uint8_t {
   kNone,
   kPending,
-  kSuspect,  // Pending, and its host was wrong elsewhere: confirmed only if another result agrees.
+  kSuspect,  // Pending, and its host was wrong elsewhere or is banned: confirmed only if another
+             // result agrees.
   kConfirmed,
   kRejected,
 };
@@ -216,7 +218,7 @@ enum class ResultState : uint8_t {
 enum class RejectReason : uint8_t {
   kNone,
   kWrong,     // Another result was confirmed.
-  kUnproven,  // Its job ended before anybody could check it.
+  kUnproven,  // Its job ended, or its unit was put aside, before anybody could check it.
 };
 std::string_view reject_code(RejectReason reason);  // A code of schema/message.h.
 
@@ -226,7 +228,7 @@ enum class LeaseEndReason : uint8_t {
   kGivenBack,
   kFailed,       // The unit ended with an error.
   kQuarantined,  // Its host lost the broker's trust.
-  kCancelled,    // The job was cancelled, faulted, or the unit is poison.
+  kCancelled,    // The job was cancelled, faulted, the unit is poison, or its owner has a result.
 };
 
 // ---- Changes: what to store --------------------------------------------------------------------
@@ -323,7 +325,7 @@ struct KnownHostRow {
 };
 struct JobRow {
   JobSpec spec;
-  // Those that run or are paused, and those of which a result is still pending.
+  // Those that run or are paused, and those of any of the units below.
   JobState state = JobState::kRunning;
 };
 struct TaskRow {

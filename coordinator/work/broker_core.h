@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <deque>
 #include <queue>
+#include <unordered_map>
 
 #include "base/check.h"
 #include "coordinator/work/audit.h"
@@ -14,9 +15,9 @@ namespace shoal {
 
 class Broker::Core {
  public:
-  Core(const BrokerRules& rules, Random chance) : rules_(rules), chance_(chance) {}
+  Core(const BrokerRules& rules, Random chance);
 
-  // As in Broker, except that tick() is told first of every time.
+  // As in Broker, except that see() is told the time first; only tick() takes it itself.
   Result<void> restore(const BrokerRows& rows);
   Result<void> take_up(const BrokerRows& rows);
   bool knows_job(JobId job) const { return job_by_id_.find(job.value) != kNoSlot; }
@@ -90,6 +91,7 @@ class Broker::Core {
     bool carried = false;   // A pending result is there.
     bool checked = false;   // Done because a check said so, not because its host was vouched for.
     bool known = false;     // In known_.
+    bool homeless = false;  // Nobody was found to compute its next copy.
   };
 
   struct Task {
@@ -119,7 +121,8 @@ class Broker::Core {
     int64_t valid_in_row = 0, wrong = 0;
     Millis quarantined_until{0};
     uint64_t serial = 0;
-    uint64_t vouched = 0;                     // A check of one so late went well.
+    uint64_t vouched = 0;                     // A check of one so late went well ...
+    Millis vouched_at{0};                     // ... that came then.
     Slot oldest = kNoSlot, newest = kNoSlot;  // Pending results, by serial.
     std::vector<Slot> devices;
     bool touched = false;    // In touched_.
@@ -130,13 +133,25 @@ class Broker::Core {
     DeviceFacts facts;
     Slot host = kNoSlot;
     double speed = 0;      // FLOP/s, as results showed.
+    double shown = 0;      // What its results took; 0: it has none yet.
     double ahead_max = 0;  // Units; grows by success.
+    int failures = 0;      // Since its last result.
+    int returns = 0;       // Units given back since its last result or rest.
+    Millis last_return{0};
+    Millis rest_until{0};  // It gets nothing before.
     bool ready = false;
     Slot active_at = kNoSlot, trusted_at = kNoSlot;  // Places in active_ and trusted_.
+    Slot party_at = kNoSlot;                         // Of an active one: among its owner's.
     Millis last_result{0};
     Slot last_task = kNoSlot;
     std::vector<Slot> live;   // Copies.
     std::vector<Slot> drawn;  // Units; some may be drawn to others by now.
+  };
+
+  // An owner's devices that may be drawn: one at least.
+  struct Party {
+    OwnerId owner;
+    std::vector<Slot> devices;
   };
 
   enum class TimerKind : uint8_t { kLease, kClaim, kAge, kRelease, kUnplaced };
@@ -154,7 +169,12 @@ class Broker::Core {
   void touch(Slot host);
   void refresh_active(Slot device);
   void put_active(std::vector<Slot>& list, Slot Device::*at, Slot device, bool in);
+  void put_party(Slot device, bool in);
   void undraw_all(Slot device);
+  void undraw(Slot unit);
+  double fleet_speed(OwnerId but);
+  double believed_speed(const Device& device);
+  void rest(Device& device, int times);
   void at(Millis due, TimerKind kind, Slot slot, int64_t id = 0);
   void fire(const Timer& timer);
 
@@ -182,6 +202,7 @@ class Broker::Core {
   bool grant_work(Slot device, const LeaseRequest& request, LeaseAnswer& answer, NoWork& why);
   Slot queued_unit(Slot task, Slot device, Millis longest, NoWork& why);
   Slot cut_unit(Slot task, Slot device, Millis longest, NoWork& why);
+  void forget_lost_copies(Unit& unit);
   Millis longest(const Device& device, const LeaseRequest& request) const;
   Slot find_copy(const LeaseName& name) const;
   uint64_t place_of(const Host& host, uint64_t serial) const;
@@ -202,9 +223,13 @@ class Broker::Core {
   void decide(Slot unit, const Digest& digest, bool checked);
   void confirm(Slot copy);
   void reject(Slot copy, RejectReason reason);
-  void vouch(Slot host, uint64_t serial);
+  void vouch(Slot host, uint64_t serial, Millis came);
   void confirm_vouched(Slot host);
   void blame(Slot host);
+  void distrust(Slot host);
+  bool stands_apart(const Copy& copy) const;
+  bool is_poison(const Unit& unit) const;
+  bool another_could_run(const Unit& unit, const std::vector<uint32_t>& but) const;
   void poison(Slot unit);
   void link_pending(Slot copy);
   void unlink_pending(Slot copy);
@@ -230,7 +255,9 @@ class Broker::Core {
   std::vector<Slot> runnable_;  // Tasks that run, the most urgent first.
   std::vector<Slot> active_;    // Devices that may be drawn.
   std::vector<Slot> trusted_;   // Of these, those on trusted hosts.
-  std::deque<Slot> unplaced_;   // Units for which no device could be drawn.
+  std::vector<Party> parties_;  // active_ once more, by owner.
+  std::unordered_map<OwnerId, size_t> party_of_;
+  std::deque<Slot> unplaced_;  // Units for which no device could be drawn.
   bool unplaced_timed_ = false;
   std::deque<Slot> known_;     // Done units that a trusted host computed.
   std::vector<Slot> dirty_;    // Units to settle before an event ends.

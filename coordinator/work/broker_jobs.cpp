@@ -1,8 +1,7 @@
 // The graph of a job, and handing its units out.
 
-#include <cmath>
-#include <limits>
 #include <map>
+#include <tuple>
 
 #include "coordinator/work/broker_core.h"
 
@@ -12,7 +11,11 @@ namespace {
 constexpr int64_t kItemsMax = int64_t{1} << 40;  // Of a task: sums of them fit.
 constexpr int64_t kSlowMax = 4;    // A unit that waited may take so many times the longest time.
 constexpr size_t kQueueLook = 8;   // So many waiting units are looked at for one device.
-constexpr size_t kPlaceAgain = 2;  // So many undrawn copies are drawn again at each request.
+constexpr size_t kCopiesMax = 32;  // Leases of a unit that ended without a result are forgotten.
+constexpr int kReturnsMax = 32;    // Units that are given back without a rest.
+constexpr int kReturnsOfUnit = 2;  // By one owner: then others are asked first.
+constexpr int kFailuresMax = 3;    // In a row without a rest.
+constexpr size_t kRedraws = 2;     // So many undrawn copies are drawn again at each request.
 constexpr Millis kSlowWait{14'400'000};     // Then anybody may have it.
 constexpr Millis kWishMax{31'622'400'000};  // A year.
 constexpr double kFarMillis = 1e15;
@@ -191,6 +194,7 @@ bool Broker::Core::cancel_job(JobId id) {
 // Results that are pending stay so: a later check of their host can still confirm them, for the
 // work was done. Nothing else of the job is kept.
 void Broker::Core::stop_job(Slot slot, JobState state) {
+  std::vector<Slot> hosts;  // Whose results lose a check that others waited for.
   for (const Slot task : jobs_[slot].tasks) {
     if (tasks_[task].state == TaskState::kDone) continue;
     tasks_[task].state = TaskState::kStopped;
@@ -210,6 +214,7 @@ void Broker::Core::stop_job(Slot slot, JobState state) {
     for (Slot copy = unit.copies; copy != kNoSlot; copy = copies_[copy].next) {
       if (copies_[copy].live) end_lease(copy, LeaseEndReason::kCancelled);
       if (copies_[copy].state == ResultState::kSuspect) reject(copy, RejectReason::kUnproven);
+      if (copies_[copy].state == ResultState::kPending) hosts.push_back(copies_[copy].host);
     }
   }
   job_over(slot, state);
@@ -221,6 +226,9 @@ void Broker::Core::stop_job(Slot slot, JobState state) {
     tasks_[task].swept = false;
     sweep_if_closing(task);
   }
+  std::ranges::sort(hosts);
+  hosts.erase(std::unique(hosts.begin(), hosts.end()), hosts.end());
+  for (const Slot host : hosts) vouch(host, 0, {});
 }
 
 void Broker::Core::sort_runnable() {
@@ -262,6 +270,8 @@ double Broker::Core::unit_flops(const Unit& unit) const {
 }
 
 Millis Broker::Core::expected(const Unit& unit, const Device& device) const {
+  // After a restart a device may renew before it says how fast it is.
+  if (device.speed <= 0) return rules_.unit_target;
   return millis_of(unit_flops(unit) / device.speed * 1000);
 }
 
@@ -302,10 +312,11 @@ LeaseAnswer Broker::Core::lease(const LeaseRequest& wish) {
   const Host& host = hosts_[device.host];
   if (host.facts.banned) return refuse(NoWork::kBanned, now_ + rules_.ask_again_max);
   if (quarantined(device.host)) return refuse(NoWork::kQuarantined, host.quarantined_until);
+  if (device.rest_until > now_) return refuse(NoWork::kEnough, device.rest_until);
   refresh_active(slot);
   if (!device.facts.exact) return refuse(NoWork::kNotExact, now_ + rules_.ask_again_max);
 
-  for (size_t i = std::min(kPlaceAgain, unplaced_.size()); i > 0; --i) {
+  for (size_t i = std::min(kRedraws, unplaced_.size()); i > 0; --i) {
     const Slot unit = unplaced_.front();
     unplaced_.pop_front();
     units_[unit].unplaced = false;
@@ -350,6 +361,7 @@ void Broker::Core::grant(Slot unit_slot, Slot device_slot, Purpose purpose, Leas
   const Task& task = tasks_[unit.task];
   const Millis time = expected(unit, device);
   const double life = rules_.lease_factor * static_cast<double>((held(device) + time).count);
+  forget_lost_copies(unit);
   const Slot slot = copies_.add();
   Copy& copy = copies_[slot];
   copy.id = {++last_lease_};
@@ -371,12 +383,37 @@ void Broker::Core::grant(Slot unit_slot, Slot device_slot, Purpose purpose, Leas
       {copy.id, unit.id, task.spec.task, unit.first_item, unit.items, copy.until, time, purpose});
 }
 
+// Who takes a unit and lets it go, again and again, shall cost no memory. What a forgotten lease
+// held is answered from its row.
+void Broker::Core::forget_lost_copies(Unit& unit) {
+  size_t count = 0;
+  for (Slot* at = &unit.copies; *at != kNoSlot;) {
+    const Copy& copy = copies_[*at];
+    const bool lost = !copy.live && !copy.has_result() && copy.why != LeaseEndReason::kFailed;
+    const Slot slot = *at;
+    if (++count < kCopiesMax || !lost) {
+      at = &copies_[slot].next;
+      continue;
+    }
+    *at = copy.next;
+    copies_.remove(slot);
+  }
+}
+
 bool Broker::Core::grant_drawn(Slot slot, const LeaseRequest& request, LeaseAnswer& answer) {
   Device& device = devices_[slot];
   const Millis room = longest(device, request);
   for (size_t i = 0; i < device.drawn.size();) {
     const Slot unit = device.drawn[i];
-    const bool holds = units_[unit].drawn == slot;
+    bool holds = units_[unit].drawn == slot;
+    // It may have changed since: its owner denies that now, another of his has a result.
+    const bool judge =
+        next_purpose(units_[unit]) == Purpose::kJudge && hosts_[device.host].facts.trusted;
+    const bool paused = holds && jobs_[tasks_[units_[unit].task].job].state == JobState::kPaused;
+    if (holds && (paused || !may_run(units_[unit], device, judge))) {
+      undraw(unit);
+      holds = false;
+    }
     if (holds && expected(units_[unit], device) > room) {
       ++i;
       continue;
@@ -452,30 +489,47 @@ Slot Broker::Core::queued_unit(Slot task_slot, Slot device_slot, Millis room, No
   Task& task = tasks_[task_slot];
   const Device& device = devices_[device_slot];
   const OwnerId owner = owner_of(device.host);
-  for (size_t i = 0; i < std::min(kQueueLook, task.queue.size());) {
-    const Slot slot = task.queue[i];
+  // Those that are not for this device go to the back: they shall not hide the others.
+  size_t looks = std::min(kQueueLook, task.queue.size());
+  while (!task.queue.empty() && task.queued > 0) {
+    const Slot slot = task.queue.front();
     Unit& unit = units_[slot];
     bool take = unit.queued && unit.task == task_slot;
     if (take) {
       const bool fresh = unit.since + rules_.claim_max > now_;
       bool failed = false;
+      int returns = 0, of_its_kind = 0;
       for (Slot copy = unit.copies; copy != kNoSlot; copy = copies_[copy].next) {
         failed |= copies_[copy].why == LeaseEndReason::kFailed && !copies_[copy].live &&
                   owner_of(copies_[copy].host) == owner;
+        returns += copies_[copy].why == LeaseEndReason::kGivenBack && !copies_[copy].live &&
+                   owner_of(copies_[copy].host) == owner;
+        of_its_kind +=
+            copies_[copy].why == LeaseEndReason::kFailed && !copies_[copy].live &&
+            copies_[copy].device != kNoSlot &&
+            devices_[copies_[copy].device].facts.device_class == device.facts.device_class;
       }
+      // Others are asked first, and another kind of device where one kind alone failed.
+      failed |= returns >= kReturnsOfUnit;
+      failed |= fresh && of_its_kind >= rules_.poison_hosts &&
+                another_could_run(unit, {device.facts.device_class});
       const Millis time = expected(unit, device);
       const bool too_long = time > room;
       if (too_long) why = NoWork::kTooLong;
       const Millis slow{rules_.unit_max.count * (fresh ? 1 : kSlowMax)};
       if (too_long || (fresh && failed) || (unit.since + kSlowWait > now_ && time > slow)) {
-        ++i;
+        task.queue.pop_front();
+        task.queue.push_back(slot);
+        if (--looks == 0) break;
         continue;
       }
       unit.queued = false;
       --task.queued;
     }
-    task.queue.erase(task.queue.begin() + static_cast<ptrdiff_t>(i));
+    task.queue.pop_front();
     if (take) return slot;
+    looks = std::min(looks, task.queue.size());
+    if (looks == 0) break;
   }
   return kNoSlot;
 }
@@ -485,12 +539,14 @@ Slot Broker::Core::cut_unit(Slot task_slot, Slot device_slot, Millis room, NoWor
   const Device& device = devices_[device_slot];
   const int64_t left = task.spec.items - task.items_cut;
   if (left == 0) return kNoSlot;
-  const double item_ms = static_cast<double>(task.spec.flops_per_item.count) / device.speed * 1000;
+  const double item_flops = static_cast<double>(task.spec.flops_per_item.count);
+  const double item_ms = item_flops / device.speed * 1000;
+  const double believed_ms = item_flops / believed_speed(device) * 1000;
   const double lease_ms = static_cast<double>(rules_.lease_max.count) / rules_.lease_factor;
   const Millis wished =
       task.spec.unit_target.count > 0 ? task.spec.unit_target : rules_.unit_target;
   const double target = std::min(static_cast<double>(std::min(wished, room).count), lease_ms);
-  int64_t items = std::max<int64_t>(1, static_cast<int64_t>(std::min(target / item_ms, 1e9)));
+  int64_t items = std::max<int64_t>(1, static_cast<int64_t>(std::min(target / believed_ms, 1e9)));
   if (item_ms > static_cast<double>(room.count) || item_ms > lease_ms) {
     why = NoWork::kTooLong;
     return kNoSlot;
@@ -544,7 +600,11 @@ Renewal Broker::Core::renew(const LeaseName& name) {
 bool Broker::Core::give_back(const LeaseName& name) {
   const Slot copy = find_copy(name);
   if (copy == kNoSlot || !copies_[copy].live) return false;
+  Device& device = devices_[copies_[copy].device];
   end_lease(copy, LeaseEndReason::kGivenBack);
+  if (device.last_return + rules_.ask_again_max < now_) device.returns = 0;
+  device.last_return = now_;
+  if (++device.returns > kReturnsMax) rest(device, device.returns - kReturnsMax);
   settle_all();
   return true;
 }
@@ -567,8 +627,22 @@ void Broker::Core::end_lease(Slot slot, LeaseEndReason why) {
     device.speed =
         std::clamp(device.speed + rules_.speed_weight * (std::min(speed, 4 * told) - device.speed),
                    told / 16, told * 2);
+    if (rules_.speed_weight > 0) {
+      // The first says nearly all; and no telling makes a device much faster than it was seen.
+      device.shown += (device.shown > 0 ? rules_.speed_weight : 1) * (speed - device.shown);
+      device.speed = std::min(device.speed, 2 * device.shown);
+    }
     device.last_result = now_;
+    device.failures = device.returns = 0;
     return;
+  }
+  // It may be slower than it says: what it did not do is not cut for it again.
+  const bool let_go = why == LeaseEndReason::kExpired || why == LeaseEndReason::kGivenBack;
+  if (let_go && device.shown == 0 && rules_.speed_weight > 0) {
+    device.speed = std::max(device.speed / 2, 1.0);
+  }
+  if (why == LeaseEndReason::kFailed && ++device.failures >= kFailuresMax) {
+    rest(device, device.failures - kFailuresMax + 1);
   }
   if (why == LeaseEndReason::kExpired || why == LeaseEndReason::kFailed) {
     device.ahead_max = std::max(device.ahead_max / 2, 1.0);

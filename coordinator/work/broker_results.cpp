@@ -1,7 +1,5 @@
 // Which results count, who checks them, and who is believed.
 
-#include <set>
-
 #include "coordinator/work/broker_core.h"
 
 namespace shoal {
@@ -16,6 +14,7 @@ constexpr size_t kSpotFrom =
     8;  // Pending results of a host, of which one by chance is audited, too.
 constexpr Millis kLookAgain{3'600'000};
 constexpr Millis kPlaceAgain{60'000};
+constexpr int kManyFailures = 3;  // So many times the owners that make poison with others' help.
 
 }  // namespace
 
@@ -66,13 +65,15 @@ SubmitAnswer Broker::Core::submit(const Submission& submission) {
   copy.digest = submission.digest;
   copy.serial = place_of(host, submission.serial);
   host.serial = std::max(host.serial, copy.serial);
-  copy.state = quarantined(copy.host) ? ResultState::kSuspect : ResultState::kPending;
+  copy.state =
+      quarantined(copy.host) || host.facts.banned ? ResultState::kSuspect : ResultState::kPending;
   changes_.push_back(ResultReceived{copy.id, unit.id, copy.digest, copy.serial, copy.state, now_});
   if (copy.state == ResultState::kPending) link_pending(slot);
 
   SubmitAnswer answer = SubmitAnswer::kAccepted;
   if (unit.state == UnitState::kDone) {
     const uint64_t serial = copy.serial;
+    const Millis came = copy.at;
     const bool vouches = copy.vouches();
     Slot right = unit.copies;
     while (right != kNoSlot && copies_[right].state != ResultState::kConfirmed) {
@@ -89,7 +90,7 @@ SubmitAnswer Broker::Core::submit(const Submission& submission) {
     }
     forget_if_over(unit_slot);
     // A digest that nobody checked is no reason to blame or to believe anybody.
-    if (checked && equal && vouches) vouch(host_slot, serial);
+    if (checked && equal && vouches) vouch(host_slot, serial, came);
     if (checked && !equal) blame(host_slot);
   } else {
     bool alone = true;  // Nobody else's result is there to compare with.
@@ -118,20 +119,39 @@ bool Broker::Core::fail(const LeaseName& name) {
   const Slot unit = copies_[slot].unit;
   end_lease(slot, LeaseEndReason::kFailed);
   if (units_[unit].state == UnitState::kOpen) {
-    std::set<OwnerId> owners;
-    int failures = 0;
-    for (Slot copy = units_[unit].copies; copy != kNoSlot; copy = copies_[copy].next) {
-      if (copies_[copy].live || copies_[copy].why != LeaseEndReason::kFailed) continue;
-      if (copies_[copy].state != ResultState::kNone) continue;
-      ++failures;
-      owners.insert(owner_of(copies_[copy].host));
-    }
-    const int independent = static_cast<int>(owners.size());
-    // Where there are not so many owners, often enough is reason enough.
-    if (independent >= rules_.poison_hosts || failures >= 3 * rules_.poison_hosts) poison(unit);
+    if (is_poison(units_[unit])) poison(unit);
   }
   settle_all();
   return true;
+}
+
+// Failed on so many owners' devices, and not on one kind alone, whose bug it could be, as long as
+// another kind is there that could try; while nobody has a result: then it can be computed.
+bool Broker::Core::is_poison(const Unit& unit) const {
+  std::vector<OwnerId> owners;
+  std::vector<uint32_t> classes;  // Of the devices that are known.
+  int failures = 0;
+  for (Slot at = unit.copies; at != kNoSlot; at = copies_[at].next) {
+    const Copy& copy = copies_[at];
+    if (copy.state == ResultState::kPending || copy.state == ResultState::kSuspect) return false;
+    if (copy.live || copy.why != LeaseEndReason::kFailed) continue;
+    ++failures;
+    owners.push_back(owner_of(copy.host));
+    if (copy.device != kNoSlot) classes.push_back(devices_[copy.device].facts.device_class);
+  }
+  const auto distinct = [](auto& list) {
+    std::ranges::sort(list);
+    list.erase(std::unique(list.begin(), list.end()), list.end());
+    return static_cast<int>(list.size());
+  };
+  const int hosts = distinct(owners), kinds = distinct(classes);
+  if (hosts >= rules_.poison_hosts &&
+      (kinds >= std::min(rules_.poison_hosts, 2) || !another_could_run(unit, classes))) {
+    return true;
+  }
+  // The other kind does not come, or there is nobody else: often enough is reason enough.
+  const int many = kManyFailures * rules_.poison_hosts;
+  return hosts >= many || (failures >= many && !another_could_run(unit, {}));
 }
 
 // ---- A unit finds its answer -------------------------------------------------------------------
@@ -172,7 +192,8 @@ void Broker::Core::settle(Slot slot) {
     drawn_live |= copy.live && copy.drawn();
     trusted_live |= copy.live && hosts_[copy.host].facts.trusted;
     if (copy.state != ResultState::kPending && copy.state != ResultState::kSuspect) continue;
-    if (hosts_[copy.host].facts.trusted) return decide(slot, Digest(copy.digest), true);
+    const bool trusted = hosts_[copy.host].facts.trusted && copy.state == ResultState::kPending;
+    if (trusted) return decide(slot, Digest(copy.digest), true);
     results.push_back(at);
     if (copy.state == ResultState::kSuspect) {
       suspects = true;
@@ -233,6 +254,7 @@ void Broker::Core::decide(Slot slot, const Digest& digest, bool checked) {
   struct Right {
     Slot host;
     uint64_t vouched;
+    Millis came;
   };
   std::vector<Right> right;
   std::vector<Slot> wrong;
@@ -245,7 +267,7 @@ void Broker::Core::decide(Slot slot, const Digest& digest, bool checked) {
       if (!winner || copy.id < winner) winner = copy.id;
       by_trusted |= hosts_[copy.host].facts.trusted;
       if (copy.state == ResultState::kPending) {
-        right.push_back({copy.host, copy.vouches() ? copy.serial : 0});
+        right.push_back({copy.host, copy.vouches() ? copy.serial : 0, copy.at});
       }
       confirm(at);
     } else {
@@ -272,7 +294,7 @@ void Broker::Core::decide(Slot slot, const Digest& digest, bool checked) {
   forget_if_over(slot);
   task_progressed(task);
   if (!checked) return;
-  for (const Right& each : right) vouch(each.host, each.vouched);
+  for (const Right& each : right) vouch(each.host, each.vouched, each.came);
   for (const Slot host : wrong) blame(host);
 }
 
@@ -299,24 +321,44 @@ void Broker::Core::reject(Slot slot, RejectReason reason) {
 
 // A check of this host went well: what it had finished before was honest work. It counts as soon as
 // nothing of that is being checked itself: who lies now and then may yet be caught by it.
-void Broker::Core::vouch(Slot host, uint64_t serial) {
-  hosts_[host].vouched = std::max(hosts_[host].vouched, serial);
+// So does only what had arrived by then: a host could otherwise say later that lies were older.
+void Broker::Core::vouch(Slot slot, uint64_t serial, Millis came) {
+  Host& known = hosts_[slot];
+  if (serial > known.vouched) {
+    known.vouched = serial;
+    known.vouched_at = came;
+  }
+  const Slot host = slot;
   confirm_vouched(host);
   if (hosts_[host].oldest != kNoSlot) close_out(host);
+}
+
+// Nobody is there who could check it, and has not been for long: the rest of what its host did does
+// not wait for it any more.
+bool Broker::Core::stands_apart(const Copy& copy) const {
+  return units_[copy.unit].homeless && copy.at + rules_.pending_max <= now_;
 }
 
 void Broker::Core::confirm_vouched(Slot host) {
   const uint64_t serial = hosts_[host].vouched;
   Slot at = hosts_[host].oldest;
+  const Millis came = hosts_[host].vouched_at;
   for (Slot look = at; look != kNoSlot && copies_[look].serial <= serial;
        look = copies_[look].newer) {
     const Unit& unit = units_[copies_[look].unit];
-    if (unit.state == UnitState::kOpen && unit.want != UnitWant::kNothing) return;
+    const bool waits = unit.state == UnitState::kOpen && unit.want != UnitWant::kNothing;
+    if (waits && !stands_apart(copies_[look])) return;
   }
   while (at != kNoSlot && copies_[at].serial <= serial) {
     const Slot unit = copies_[at].unit;
     Slot next = copies_[at].newer;
     while (next != kNoSlot && copies_[next].unit == unit) next = copies_[next].newer;
+    const bool later = copies_[at].at > came;
+    if (later ||
+        (units_[unit].state == UnitState::kOpen && units_[unit].want != UnitWant::kNothing)) {
+      at = next;
+      continue;
+    }
     if (units_[unit].state == UnitState::kDropped) {
       confirm(at);
       forget_if_over(unit);
@@ -327,8 +369,7 @@ void Broker::Core::confirm_vouched(Slot host) {
   }
 }
 
-// It was wrong, beyond doubt. Nothing of it that is still pending is believed: all of that is
-// computed again, and counts if another's result agrees.
+// It was wrong, beyond doubt.
 void Broker::Core::blame(Slot slot) {
   Host& host = hosts_[slot];
   touch(slot);
@@ -338,6 +379,13 @@ void Broker::Core::blame(Slot slot) {
     host.quarantined_until = now_ + quarantine_time(rules_, host.wrong);
     at(host.quarantined_until, TimerKind::kRelease, slot);
   }
+  distrust(slot);
+}
+
+// Nothing of it that is still pending is believed: all of that is computed again, and counts if
+// another's result agrees. What it holds is taken back.
+void Broker::Core::distrust(Slot slot) {
+  Host& host = hosts_[slot];
   while (host.oldest != kNoSlot) {
     const Slot copy = host.oldest;
     unlink_pending(copy);
@@ -391,7 +439,7 @@ void Broker::Core::poison(Slot slot) {
     forget_if_over(slot);
     task_progressed(task_slot);
   }
-  for (const Slot host : hosts) vouch(host, 0);
+  for (const Slot host : hosts) vouch(host, 0, {});
 }
 
 // ---- Who runs the next copy --------------------------------------------------------------------
@@ -429,13 +477,25 @@ bool Broker::Core::trusted_could_run(const Unit& unit) const {
   return false;
 }
 
+// Somebody who has not failed at it, with a device of another kind than these, as far as one can
+// see.
+bool Broker::Core::another_could_run(const Unit& unit, const std::vector<uint32_t>& but) const {
+  const size_t looks = std::min(active_.size(), kDrawScan);
+  for (size_t i = 0; i < looks; ++i) {
+    const Device& device = devices_[active_[i]];
+    if (std::ranges::find(but, device.facts.device_class) != but.end()) continue;
+    if (may_run(unit, device, /*judge=*/false)) return true;
+  }
+  return false;
+}
+
 // Draws the device that shall run the unit's next copy: by chance, so that nobody can arrange to be
-// the one who checks a friend. Best is one at another address, of another class.
+// the one who checks a friend. First an owner, then a device of his: to register many makes nobody
+// a likelier checker. Best is one at another address, of another class.
 void Broker::Core::draw(Slot slot) {
   Unit& unit = units_[slot];
   if (unit.drawn != kNoSlot) return;
   const bool judge = next_purpose(unit) == Purpose::kJudge && trusted_could_run(unit);
-  const std::vector<Slot>& list = judge ? trusted_ : active_;
   // The one whose result is to be checked.
   uint64_t block = 0;
   uint32_t device_class = 0;
@@ -449,9 +509,9 @@ void Broker::Core::draw(Slot slot) {
   Slot best = kNoSlot;
   int best_score = -1;
   Millis best_time{0};
-  uint64_t equals = 0;
-  // Whether nothing better can come.
-  const auto look = [&](Slot candidate) {
+  double equals = 0;  // The weight of those that are as good as the best.
+  // Whether nothing better can come. `weight`: of its owner's lot.
+  const auto look = [&](Slot candidate, double weight) {
     const Device& device = devices_[candidate];
     if (device.drawn.size() >= kDrawnMax || !may_run(unit, device, judge)) return false;
     const int other_block = hosts_[device.host].facts.address_block != block ? 2 : 0;
@@ -459,27 +519,46 @@ void Broker::Core::draw(Slot slot) {
     const Millis time = expected(unit, device);
     const bool quick = time <= rules_.unit_max;
     const int score = quick ? 1 + other_block + other_class : 0;
-    // Of slow ones the least slow; of others each that is equally good is as likely.
+    // Of slow ones the least slow; of others each owner's that is equally good is as likely.
     const bool better = score > best_score || (!quick && score == best_score && time < best_time);
     if (better) equals = 0;
     if (better || (quick && score == best_score)) {
-      if (chance_.below(++equals) != 0) return false;
+      equals += weight;
+      if (chance_.uniform() * equals >= weight) return false;
       best = candidate;
       best_score = score;
       best_time = time;
     }
     return score == 4;
   };
-  if (list.size() <= kDrawScan) {
-    for (const Slot candidate : list) look(candidate);
+  if (jobs_[tasks_[unit.task].job].state == JobState::kPaused) {
+    // Nobody is drawn for what nobody shall do now.
+  } else if (judge) {
+    // Those whom the administrator trusts are his own choice, each of them.
+    const size_t start = chance_.below(trusted_.size());
+    const size_t looks = std::min(trusted_.size(), kDrawScan);
+    for (size_t i = 0; i < looks; ++i) look(trusted_[(start + i) % trusted_.size()], 1);
+  } else if (active_.size() <= kDrawScan) {
+    for (const Party& party : parties_) {
+      for (const Slot candidate : party.devices) {
+        look(candidate, 1 / static_cast<double>(party.devices.size()));
+      }
+    }
   } else {
+    const auto look_at = [&](const Party& party) {
+      return look(party.devices[chance_.below(party.devices.size())], 1);
+    };
     bool found = false;
-    for (size_t i = 0; i < kDrawTries && !found; ++i)
-      found = look(list[chance_.below(list.size())]);
-    const size_t start = chance_.below(list.size());
-    for (size_t i = 0; i < kDrawScan && best == kNoSlot; ++i) look(list[(start + i) % list.size()]);
+    for (size_t i = 0; i < kDrawTries && !found; ++i) {
+      found = look_at(parties_[chance_.below(parties_.size())]);
+    }
+    const size_t start = chance_.below(parties_.size());
+    for (size_t i = 0; i < kDrawScan && best == kNoSlot; ++i) {
+      look_at(parties_[(start + i) % parties_.size()]);
+    }
   }
   unit.since = now_;
+  unit.homeless = best == kNoSlot;
   if (best != kNoSlot && now_ >= gather_until_) {
     unit.drawn = best;
     devices_[best].drawn.push_back(slot);
@@ -526,9 +605,11 @@ void Broker::Core::close_out(Slot slot) {
   size_t older = 0;
   bool covered = false, looked_at = false;
   for (Slot at = host.newest; at != kNoSlot; at = copies_[at].older) {
-    if (copies_[at].serial <= host.vouched) break;  // That only waits.
+    // That only waits.
+    if (copies_[at].serial <= host.vouched && copies_[at].at <= host.vouched_at) break;
     const Unit& unit = units_[copies_[at].unit];
     if (unit.state != UnitState::kOpen) continue;
+    if (stands_apart(copies_[at])) continue;
     if (unit.want != UnitWant::kNothing) {
       if (copies_[at].vouches() && !covered) return;
       looked_at = true;
@@ -569,6 +650,7 @@ void Broker::Core::look_at_age(Slot slot) {
     }
     at = next;
   }
+  confirm_vouched(slot);  // What stands apart by now holds nothing up.
   if (host.oldest == kNoSlot) return;
   Millis due = copies_[host.oldest].at + rules_.pending_max;
   if (due <= now_) {
@@ -580,6 +662,7 @@ void Broker::Core::look_at_age(Slot slot) {
     for (Slot at = host.oldest; at != kNoSlot; at = copies_[at].newer) {
       const Unit& unit = units_[copies_[at].unit];
       if (unit.state != UnitState::kOpen) continue;
+      if (stands_apart(copies_[at])) continue;
       waits |= unit.want != UnitWant::kNothing && copies_[at].vouches();
       const bool can = copies_[at].vouches() || copies_[at].at + rules_.pending_max <= now_;
       if (unit.want != UnitWant::kNothing || !can) continue;

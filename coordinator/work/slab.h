@@ -18,8 +18,14 @@ constexpr Slot kNoSlot = UINT32_MAX;
 template <class T>
 class Slab {
  public:
-  T& operator[](Slot slot) { return (*blocks_[slot / kBlock])[slot % kBlock]; }
-  const T& operator[](Slot slot) const { return (*blocks_[slot / kBlock])[slot % kBlock]; }
+  T& operator[](Slot slot) {
+    SHOAL_CHECK(slot < size_);
+    return (*blocks_[slot / kBlock])[slot % kBlock];
+  }
+  const T& operator[](Slot slot) const {
+    SHOAL_CHECK(slot < size_);
+    return (*blocks_[slot / kBlock])[slot % kBlock];
+  }
 
   Slot add() {
     ++live_;

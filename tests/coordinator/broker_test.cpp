@@ -191,13 +191,36 @@ class BrokerTest : public QObject {
     Bench bench(quiet());
     bench.host(1);
     bench.host(2);
-    bench.device(2, {.flops_per_second = 1e13});
+    bench.device(2, {.flops_per_second = 5e12});
     bench.job(1, 1'000'000);
-    QCOMPARE(bench.one(1).items, 600);
-    const Grant grant = bench.one(2);
-    QCOMPARE(grant.items, 6000);
-    QCOMPARE(grant.first_item, 600);
+    const Grant grant = bench.one(1);
+    QCOMPARE(grant.items, 600);
+    QCOMPARE(grant.first_item, 0);
     QCOMPARE(grant.expected, times(kMinute, 10));
+  }
+
+  // A unit once cut stays as long as it is: nobody shall be able to cut one that nobody can end.
+  void what_a_device_says_of_itself_is_not_believed_beyond_others_before_it_has_shown_it() {
+    BrokerRules rules = quiet();
+    rules.speed_weight = 0.2;
+    Bench bench(rules);
+    bench.trusted(1);
+    bench.device(1, {.flops_per_second = 1e17});
+    bench.job(1, 1'000'000);
+    const Grant alone = bench.one(1);
+    QCOMPARE(alone.items, 4096);  // There is nobody to compare with: the rules' limit.
+    QVERIFY(bench.give_back(1, alone));
+    bench.host(2);
+    bench.host(3);
+    const Grant among = copy_for(bench, 1, {2});
+    QCOMPARE(among.items, 600);
+    bench.wait(times(kMinute, 5));  // It was twice as fast as they, and not more.
+    bench.right(1, among);
+    const Grant shown = copy_for(bench, 1, {3});
+    QVERIFY(shown.items > 600 && shown.items <= 2400);
+    bench.device(1, {.flops_per_second = 9e17});
+    const Grant told = copy_for(bench, 1, {4});
+    QCOMPARE(told.items, shown.items);
   }
 
   void a_unit_has_one_item_at_least_and_what_is_left_at_most() {
@@ -342,6 +365,95 @@ class BrokerTest : public QObject {
     QVERIFY(bench.give_back(1, grant));
     QVERIFY(!bench.give_back(1, grant));
     QCOMPARE(bench.one(1).unit, grant.unit);
+  }
+
+  void who_returns_a_unit_twice_leaves_it_to_others_for_a_while() {
+    Bench bench(quiet());
+    bench.host(1);
+    bench.job(1, 600);
+    for (int i = 0; i < 2; ++i) {
+      const Grant grant = bench.one(1);
+      QVERIFY(grant.lease);
+      QVERIFY(bench.give_back(1, grant));
+    }
+    QCOMPARE(bench.ask(1).why, NoWork::kAllOut);
+    bench.wait(times(kMinute, 30) - Millis{1});
+    QCOMPARE(bench.ask(1).why, NoWork::kAllOut);
+    bench.wait(Millis{1});
+    QVERIFY(bench.one(1).lease);
+  }
+
+  // Leases that are taken and let go cost neither memory nor the time of others.
+  void who_takes_units_and_returns_them_has_to_rest() {
+    Bench bench(quiet());
+    bench.host(1);
+    bench.job(1, 1'000'000);
+    const auto taken = [&] {
+      const Grant grant = bench.one(1);
+      return grant.lease && bench.give_back(1, grant);
+    };
+    for (int i = 0; i < 33; ++i) QVERIFY(taken());
+    const LeaseAnswer answer = bench.ask(1);
+    QCOMPARE(answer.why, NoWork::kEnough);
+    QCOMPARE(answer.ask_again, bench.now + times(kSecond, 10));
+    bench.wait(times(kSecond, 10) - Millis{1});
+    QVERIFY(!taken());
+    bench.wait(Millis{1});
+    QVERIFY(taken());
+    QCOMPARE(bench.ask(1).ask_again, bench.now + times(kSecond, 20));  // Twice as long.
+    bench.wait(kHour);
+    QVERIFY(taken());
+    QVERIFY(taken());
+  }
+
+  void who_fails_again_and_again_has_to_rest() {
+    Bench bench(quiet());
+    bench.host(1);
+    bench.job(1, 1'000'000);
+    for (int i = 0; i < 3; ++i) QVERIFY(bench.fail(1, bench.one(1)));
+    QCOMPARE(bench.ask(1).why, NoWork::kEnough);
+    bench.wait(times(kSecond, 10));
+    const Grant grant = bench.one(1);
+    bench.right(1, grant);
+    for (int i = 0; i < 3; ++i) QVERIFY(bench.fail(1, bench.one(1)));
+    QCOMPARE(bench.ask(1).why, NoWork::kEnough);
+  }
+
+  // The owner's word counts when the copy is handed out, and not only when it was drawn.
+  void a_drawn_copy_is_not_given_against_the_owners_word_or_of_a_paused_job() {
+    for (const bool denies : {true, false}) {
+      Bench bench(quiet());
+      bench.host(1);
+      bench.host(2);
+      bench.job(1, 600);
+      bench.right(1, bench.one(1));  // Host 2 is drawn.
+      if (denies) bench.device(2, {.denied = {{1}}});
+      if (!denies) QVERIFY(bench.broker.pause_job({1}, true, bench.now));
+      QVERIFY(!bench.one(2).lease);
+      bench.wait(kHour);
+      QVERIFY(!bench.one(2).lease);
+      if (denies) bench.device(2);
+      if (!denies) QVERIFY(bench.broker.pause_job({1}, false, bench.now));
+      bench.wait(kMinute);
+      const Grant audit = bench.one(2);
+      QCOMPARE(audit.purpose, Purpose::kAudit);
+    }
+  }
+
+  void units_that_are_not_for_a_device_do_not_hide_others() {
+    Bench bench(quiet());
+    for (int n = 1; n <= 10; ++n) bench.host(n);
+    bench.host(20);
+    bench.device(20, {.flops_per_second = 1e11});
+    bench.job(1, 600 * 9 + 30);
+    std::vector<Grant> grants;
+    for (int n = 1; n <= 9; ++n) grants.push_back(bench.one(n));
+    const Grant small = bench.one(10);
+    QCOMPARE(small.items, 30);
+    for (int n = 1; n <= 9; ++n) QVERIFY(bench.give_back(n, grants[static_cast<size_t>(n - 1)]));
+    QVERIFY(bench.give_back(10, small));
+    QVERIFY(!bench.one(20).lease);  // It has looked at eight that are too long.
+    QCOMPARE(bench.one(20).unit, small.unit);
   }
 
   void an_outage_of_the_coordinator_costs_nobody_a_lease() {
@@ -659,6 +771,32 @@ class BrokerTest : public QObject {
     }
   }
 
+  // Who registers many devices is no likelier to be the one who checks a friend.
+  void an_auditor_is_drawn_by_owner_and_not_by_device() {
+    for (const int devices : {30, 100}) {  // Fewer than are all looked at, and more.
+      int many = 0;
+      constexpr int kRounds = 200;
+      for (uint64_t seed = 1; seed <= kRounds; ++seed) {
+        Bench bench(quiet(), seed);
+        for (int n = 1; n <= 4; ++n) bench.host(n);
+        for (int k = 1; k < devices; ++k) {
+          bench.broker.device_ready({.device = {1000 + k},
+                                     .host = {4},
+                                     .device_class = 4,
+                                     .memory = kGibibyte,
+                                     .flops_per_second = 1e12,
+                                     .exact = true},
+                                    bench.now);
+        }
+        bench.keep();
+        bench.job(1, 600);
+        bench.right(1, bench.one(1));
+        many += bench.one(2).lease == LeaseId{} && bench.one(3).lease == LeaseId{};
+      }
+      QVERIFY2(many > kRounds / 5 && many < kRounds / 2, qPrintable(QString::number(many)));
+    }
+  }
+
   void an_audit_that_its_device_does_not_claim_goes_to_another() {
     Bench bench(quiet());
     bench.host(1);
@@ -861,6 +999,36 @@ class BrokerTest : public QObject {
     }
   }
 
+  // A host could leave numbers free before an honest result, and give them to lies while that is
+  // being checked.
+  void what_came_after_the_checked_result_is_not_vouched_for_by_it() {
+    Bench bench(quiet());
+    experienced_hosts(bench, 2);
+    bench.job(1, 1'000'000);
+    const Grant older = bench.one(1), honest = bench.one(1);
+    bench.submit(1, older, truth(older.unit), 1);
+    bench.submit(1, honest, truth(honest.unit), 10);
+    const Grant lying = bench.one(1);
+    QVERIFY(bench
+                .restart([&](BrokerRows& rows) {
+                  for (KnownHostRow& row : rows.hosts) row.record.valid_in_row = 1'000'000'000;
+                  for (UnitRow& row : rows.units) {
+                    if (row.cut.unit == honest.unit) row.want = UnitWant::kAudit;
+                  }
+                })
+                .ok());
+    for (const int n : {1, 2}) bench.device(n);
+    bench.wait(kSecond);
+    bench.submit(1, lying, lie(lying.lease), 5);
+    QCOMPARE(bench.keeper.leases().at(lying.lease).serial, uint64_t{5});
+    bench.wait(kMinute);
+    bench.right(2, copy_for(bench, 2, honest.unit));
+    QCOMPARE(bench.state(honest), ResultState::kConfirmed);
+    QCOMPARE(bench.state(older), ResultState::kConfirmed);
+    QCOMPARE(bench.state(lying), ResultState::kPending);
+    QVERIFY(!bench.done(lying));
+  }
+
   void what_was_given_back_or_failed_is_not_paid_even_if_it_agrees() {
     for (const bool fails : {true, false}) {
       for (const bool done : {true, false}) {
@@ -1015,11 +1183,14 @@ class BrokerTest : public QObject {
     bench.wait(kHour);
     const Grant second = bench.one(1);
     bench.right(1, second);
+    const auto audited = [&](const Grant& grant) {
+      return bench.keeper.units().at(grant.unit).row.want == UnitWant::kAudit;
+    };
     bench.wait(kDay - kHour - Millis{1});
-    QCOMPARE(bench.keeper.units().at(second.unit).row.want, UnitWant::kNothing);
+    QVERIFY(!audited(first) && !audited(second));
     bench.wait(Millis{1});
-    QCOMPARE(bench.keeper.units().at(second.unit).row.want, UnitWant::kAudit);
-    bench.right(2, copy_for(bench, 2, second.unit));
+    QVERIFY(audited(first) != audited(second));  // One of them, by chance.
+    bench.right(2, copy_for(bench, 2, audited(first) ? first.unit : second.unit));
     QCOMPARE(bench.state(first), ResultState::kConfirmed);
   }
 
@@ -1222,6 +1393,162 @@ class BrokerTest : public QObject {
     QCOMPARE(bench.right(1, grant), SubmitAnswer::kUnknown);
   }
 
+  // Devices of one kind share their bugs: others are asked before a unit is put aside.
+  void a_unit_is_no_poison_as_long_as_one_kind_of_device_alone_fails_and_another_could_try() {
+    enum class Third { kOther, kSameAndOtherIsThere, kSame, kSameAndOtherDenies };
+    for (const Third third :
+         {Third::kOther, Third::kSameAndOtherIsThere, Third::kSame, Third::kSameAndOtherDenies}) {
+      Bench bench(quiet());
+      bench.job(1, 600);
+      if (third == Third::kSameAndOtherIsThere) bench.host(8);
+      if (third == Third::kSameAndOtherDenies) bench.host(8);
+      if (third == Third::kSameAndOtherDenies) bench.device(8, {.denied = {{1}}});
+      for (int n = 1; n <= 3; ++n) {
+        bench.host(n);
+        bench.device(n, {.device_class = third != Third::kOther || n < 3 ? 7u : 8u});
+        QVERIFY(bench.fail(n, bench.one(n)));
+        QCOMPARE(bench.keeper.tasks().at({100}).items_poisoned,
+                 n == 3 && third != Third::kSameAndOtherIsThere ? 600 : 0);
+      }
+      if (third != Third::kSameAndOtherIsThere) continue;
+      // Those of this kind do not get it for a while; the other kind decides.
+      bench.host(4);
+      bench.device(4, {.device_class = 7});
+      QCOMPARE(bench.ask(4).why, NoWork::kAllOut);
+      const Grant grant = bench.one(8);
+      QVERIFY(grant.lease);
+      QVERIFY(bench.fail(8, grant));
+      QCOMPARE(bench.keeper.tasks().at({100}).items_poisoned, 600);
+    }
+  }
+
+  // The other kind is there, and never asks.
+  void what_fails_on_nine_owners_devices_of_one_kind_is_poison() {
+    Bench bench(quiet());
+    bench.host(90);
+    bench.job(1, 600);
+    for (int n = 1; n <= 9; ++n) {
+      bench.host(n);
+      bench.device(n, {.device_class = 7});
+      QCOMPARE(bench.keeper.tasks().at({100}).items_poisoned, 0);
+      bench.wait(times(kMinute, 30));
+      QVERIFY(bench.fail(n, bench.one(n)));
+    }
+    QCOMPARE(bench.keeper.tasks().at({100}).items_poisoned, 600);
+  }
+
+  void a_unit_that_has_a_result_is_no_poison() {
+    BrokerRules rules = quiet();
+    rules.poison_hosts = 1;
+    Bench bench(rules);
+    bench.host(1);
+    bench.job(1, 600);
+    bench.right(1, bench.one(1));
+    for (int n = 2; n <= 4; ++n) {
+      bench.host(n);
+      bench.wait(kMinute);
+      const Grant audit = bench.one(n);
+      QCOMPARE(audit.purpose, Purpose::kAudit);
+      QVERIFY(bench.fail(n, audit));
+      QCOMPARE(bench.keeper.tasks().at({100}).items_poisoned, 0);
+    }
+    bench.trusted(9);
+    bench.wait(kMinute);
+    bench.right(9, bench.one(9));
+    QCOMPARE(bench.job_state(1), JobState::kDone);
+  }
+
+  // Whoever is banned is believed nothing more, and others get what he holds.
+  void a_ban_takes_back_what_a_host_holds_and_what_it_is_believed() {
+    for (const bool crash : {false, true}) {
+      Bench bench(quiet());
+      experienced_hosts(bench, 2);
+      bench.job(1, 1'000'000);
+      const Grant pending = bench.one(1);
+      bench.right(1, pending);
+      const Grant held = bench.one(1), other = bench.one(1);
+      QCOMPARE(bench.state(pending), ResultState::kPending);
+      if (crash) {
+        // The ban was stored, and nothing else after it.
+        QVERIFY(bench.restart([](BrokerRows& rows) { rows.hosts[0].facts.banned = true; }).ok());
+        bench.device(1);
+        bench.device(2);
+      } else {
+        bench.host(1, {.banned = true});
+      }
+      QCOMPARE(bench.state(pending), ResultState::kSuspect);
+      for (const Grant& grant : {held, other}) {
+        QVERIFY(!bench.keeper.leases().at(grant.lease).live);
+        QCOMPARE(bench.renew(1, grant).answer, RenewAnswer::kLost);
+      }
+      QCOMPARE(bench.ask(1).why, NoWork::kBanned);
+      QCOMPARE(bench.right(1, held), SubmitAnswer::kAccepted);
+      QCOMPARE(bench.state(held), ResultState::kSuspect);
+      Grant taken = bench.one(2);
+      for (int i = 0; i < 3 && taken.unit != other.unit; ++i) {
+        bench.right(2, taken);  // What is to be computed again comes first.
+        taken = bench.one(2);
+      }
+      QCOMPARE(taken.unit, other.unit);
+      bench.right(2, taken);
+      QCOMPARE(bench.state(taken), ResultState::kPending);
+      QCOMPARE(bench.record(2).wrong, 0);
+      QVERIFY(bench.restart().ok());
+    }
+  }
+
+  // A trusted host that was caught settles nothing until it is believed again.
+  void a_trusted_host_in_quarantine_does_not_decide() {
+    Bench bench(quiet());
+    bench.trusted(9);
+    bench.job(1, 1'000'000);
+    const Grant grant = bench.one(9);
+    QVERIFY(bench
+                .restart([](BrokerRows& rows) {
+                  rows.hosts[0].record.quarantined_until = {INT64_MAX / 2};
+                })
+                .ok());
+    QCOMPARE(bench.wrong(9, grant), SubmitAnswer::kAccepted);
+    QCOMPARE(bench.state(grant), ResultState::kSuspect);
+    QVERIFY(!bench.done(grant));
+  }
+
+  // One audit that nobody can do does not hold up all the rest for ever.
+  void what_nobody_can_check_stands_apart_after_a_day() {
+    Bench bench(quiet());
+    bench.host(1);
+    bench.device(1, {.memory = Bytes{4 * kGibibyte.count}});
+    TaskSpec large = bench.task(1, 600);
+    large.memory = Bytes{4 * kGibibyte.count};  // Nobody else has so much.
+    QVERIFY(bench.job({.job = {1}, .tasks = {large}}).ok());
+    const Grant lonely = bench.one(1);
+    bench.right(1, lonely);
+    bench.host(2);
+    bench.job(2, 600);
+    const Grant other = bench.one(1);
+    QCOMPARE(other.task, TaskId{200});
+    bench.right(1, other);
+    bench.right(2, bench.one(2));
+    QCOMPARE(bench.state(other), ResultState::kConfirmed);  // It was checked itself.
+    QVERIFY(
+        bench.restart([](BrokerRows& rows) { rows.hosts[0].record.valid_in_row = 1'000'000'000; })
+            .ok());
+    bench.device(1, {.memory = Bytes{4 * kGibibyte.count}});
+    bench.device(2);
+    bench.job(3, 1200);
+    const Grant first = bench.one(1), second = bench.one(1);
+    bench.right(1, first);
+    bench.right(1, second);
+    bench.right(2, bench.one(2));
+    QCOMPARE(bench.state(second), ResultState::kConfirmed);
+    QCOMPARE(bench.state(first), ResultState::kPending);  // That of before may be a lie.
+    bench.wait(kDay - Millis{1});
+    QCOMPARE(bench.state(first), ResultState::kPending);
+    bench.wait(times(kHour, 2));
+    QCOMPARE(bench.state(first), ResultState::kConfirmed);
+    QCOMPARE(bench.state(lonely), ResultState::kPending);
+  }
+
   void a_single_owner_learns_of_poison_as_well() {
     Bench bench(quiet());
     bench.host(1);
@@ -1244,6 +1571,7 @@ class BrokerTest : public QObject {
       for (int i = 1; i <= 5; ++i) {
         QCOMPARE(bench.job_state(1), JobState::kRunning);
         QVERIFY(bench.fail(1, bench.one(1)));
+        bench.wait(times(kMinute, 10));
       }
       QCOMPARE(bench.job_state(1), units == 50 ? JobState::kRunning : JobState::kFaulted);
       QCOMPARE(bench.ask(1).why, units == 50 ? NoWork::kNone : NoWork::kNoJobs);
@@ -1347,7 +1675,39 @@ class BrokerTest : public QObject {
     QVERIFY(corrupt([](BrokerRows& rows) { rows.last_lease = {1}; }));
     QVERIFY(corrupt([](BrokerRows& rows) { rows.leases[0].granted.unit = {999}; }));
     QVERIFY(corrupt([](BrokerRows& rows) { rows.units[1].done = true; }));
+    QVERIFY(corrupt([](BrokerRows& rows) { rows.units[0].cut.first_item = INT64_MAX; }));
+    QVERIFY(corrupt([](BrokerRows& rows) { rows.tasks[0].items_done = INT64_MAX; }));
+    QVERIFY(corrupt([](BrokerRows& rows) { rows.tasks[0].units_poisoned = -1; }));
+    QVERIFY(corrupt([](BrokerRows& rows) { rows.leases.push_back(rows.leases[0]); }));
+    QVERIFY(corrupt([](BrokerRows& rows) { rows.units[0].done = true; }));
     QVERIFY(bench.restart().ok());
+  }
+
+  // A job of which nothing is waited for any more is no reason to stumble.
+  void rows_of_a_job_that_is_over_are_taken_and_forgotten() {
+    Bench bench(quiet());
+    bench.host(1);
+    bench.job(1, 600 * 4);
+    const Grant held = bench.one(1);
+    QVERIFY(held.lease);
+    QVERIFY(bench
+                .restart([](BrokerRows& rows) {
+                  rows.jobs[0].state = JobState::kCancelled;
+                  for (LeaseRow& lease : rows.leases) lease.live = false;
+                })
+                .ok());
+    QCOMPARE(bench.broker.progress({1}).items, 0);
+    QCOMPARE(bench.broker.live_units(), size_t{0});
+  }
+
+  void who_comes_back_after_a_restart_renews_for_no_longer_than_before() {
+    Bench bench(quiet());
+    bench.host(1);
+    bench.job(1, 600);
+    const Grant grant = bench.one(1);
+    QVERIFY(bench.restart().ok());
+    QCOMPARE(bench.renew(1, grant).answer, RenewAnswer::kRenewed);  // Before it says its speed.
+    QCOMPARE(bench.until(grant), bench.now + times(kMinute, 35));
   }
 
   void figures_from_a_wire_cannot_break_it() {
