@@ -293,6 +293,13 @@ void JobService::host_known(HostId host, bool trusted, bool banned,
   schedule();
 }
 
+bool JobService::same_owner(HostId a, HostId b) const {
+  if (a == b) return true;
+  const auto first = hosts_.find(a), second = hosts_.find(b);
+  return first != hosts_.end() && second != hosts_.end() && first->second.owner &&
+         first->second.owner == second->second.owner;
+}
+
 std::vector<JobClassId> JobService::denied_classes(HostId host) const {
   std::vector<JobClassId> denied;
   for (const auto& [digest, id] : classes_) {
@@ -697,7 +704,10 @@ Result<SubmitReply> JobService::late_submit(const FoundLease& found, const Diges
   SubmitReply reply;
   reply.outcome = Outcome::NOT_NEEDED;
   reply.why = {"batch.not_needed", {}};
-  switch (answer_from_rows(&found.row, found.unit_done)) {
+  SHOAL_TRY_ASSIGN(hosts, units_.hosts_with_results(work.unit));
+  const bool owner_has_result =
+      std::ranges::any_of(hosts, [&](HostId host) { return same_owner(host, work.host); });
+  switch (answer_from_rows(&found.row, found.unit_done, owner_has_result)) {
     case SubmitAnswer::kDuplicate:
       reply.outcome = Outcome::REPEATED;
       reply.why = {};

@@ -202,6 +202,7 @@ class JobService final : private kj::TaskSet::ErrorHandler {
   JobSpec broker_spec(const StoredJob& job) const;
   JobClassId class_id(const JobClass& job_class);
   std::vector<JobClassId> denied_classes(HostId host) const;
+  bool same_owner(HostId a, HostId b) const;
   DeviceFacts facts_of(const PoolDevice& device, const LentDevice& lent) const;
 
   LentDevice* find_device(const DevicePlace& place);

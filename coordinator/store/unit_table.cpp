@@ -321,6 +321,18 @@ Result<std::optional<FoundLease>> UnitTable::find_lease(LeaseId id) {
   return std::optional<FoundLease>(found);
 }
 
+Result<std::vector<HostId>> UnitTable::hosts_with_results(UnitId unit) {
+  Query query =
+      store_.query("SELECT host_id FROM unit_lease WHERE unit_id = ? AND result <> 'none'");
+  query.bind(unit.value);
+  std::vector<HostId> hosts;
+  while (true) {
+    SHOAL_TRY_ASSIGN(some, query.row());
+    if (!some) return hosts;
+    hosts.push_back(HostId{query.integer(0)});
+  }
+}
+
 Result<TaskFigures> UnitTable::figures(TaskId task) {
   TaskFigures figures;
   {

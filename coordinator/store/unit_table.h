@@ -57,6 +57,7 @@ class UnitTable {
 
   Result<std::optional<JobId>> job_of(UnitId unit);
   Result<std::optional<FoundLease>> find_lease(LeaseId id);
+  Result<std::vector<HostId>> hosts_with_results(UnitId unit);
   Result<TaskFigures> figures(TaskId task);
   // In order of their items, at most so many, those with items from `first_item` on.
   Result<std::vector<EndedUnit>> ended_units(TaskId task, int64_t first_item, int64_t count_max);

@@ -183,6 +183,13 @@ QByteArray wrong_lines(const Output& output, int count = kPrompts) {
   return "";
 }
 
+void set_standing(World& world, const UnitHost& host, rpc::HostInfo::Standing standing) {
+  auto request = world.admin().setHostStandingRequest();
+  request.setHostId(host.host.id);
+  request.setStanding(standing);
+  world.run(request.send().ignoreResult());
+}
+
 // All hosts work in turns until nothing is left to do; time passes between.
 void work_all(World& world, const std::vector<UnitHost*>& hosts, int turns = 400) {
   for (int turn = 0; turn < turns; ++turn) {
@@ -213,6 +220,8 @@ class JobsTest : public QObject {
   void a_liar_is_found_out_and_changes_nothing();
   void a_host_that_dies_loses_nothing();
   void nothing_is_counted_twice();
+  void a_late_result_is_paid_once_to_an_owner();
+  void what_a_banned_host_holds_goes_to_others_at_once();
   void what_is_no_result_is_refused();
   void a_restart_loses_nothing();
   void a_job_can_be_paused_resumed_and_cancelled();
@@ -270,12 +279,7 @@ void JobsTest::tasks_follow_one_another() {
   World world(small_units);
   world.publish(make_toy_model("toy", 100, 1'000'000));
   UnitHost trusted(world.add_host("trusted"));
-  {
-    auto request = world.admin().setHostStandingRequest();
-    request.setHostId(trusted.host.id);
-    request.setStanding(rpc::HostInfo::Standing::TRUSTED);
-    world.run(request.send().ignoreResult());
-  }
+  set_standing(world, trusted, rpc::HostInfo::Standing::TRUSTED);
   const std::string spec =
       kGenerate +
       "[[tasks]]\nname = \"grade\"\nkind = \"score\"\nmodel = \"toy\"\ninput = \"@write\"\n"
@@ -374,6 +378,64 @@ void JobsTest::nothing_is_counted_twice() {
   QCOMPARE(wrong_lines(output_of(world, id), 10), QByteArray());
 }
 
+// The broker has forgotten the unit, and its rows answer: who had it twice is paid once.
+void JobsTest::a_late_result_is_paid_once_to_an_owner() {
+  World world(small_units);
+  world.publish(make_toy_model("toy", 100, 1'000'000));
+  UnitHost first(world.add_host("first")), second(world.add_host("second"));
+  submit_job(world, kGenerate, {{"prompts.jsonl", prompts()}});
+  const auto lose = [&](UnitHost& host) {
+    const GotUnits got = host.lease(600, 1);
+    world.pass_time(Millis{static_cast<int64_t>(got.units.at(0).until_ms) + 1000});
+    return got.units[0];
+  };
+  const GotUnit lost = lose(first), others = lose(second);
+  QCOMPARE(others.id, lost.id);
+  const GotUnits again = first.lease(600, 1);
+  QCOMPARE(again.units.size(), size_t{1});
+  QCOMPARE(again.units[0].id, lost.id);
+  QCOMPARE(first.submit(again.units[0]), std::string("accepted"));
+  UnitHost third(world.add_host("third"));
+  set_standing(world, third, rpc::HostInfo::Standing::TRUSTED);
+  // The others let the check pass to the third, who is drawn for it in the end.
+  for (int turn = 0; turn < 40; ++turn) {
+    for (const GotUnit& unit : third.lease(600, 1).units) {
+      if (unit.id == lost.id) third.submit(unit);
+      if (unit.id != lost.id) third.give_back(unit.lease, rpc::UnitDesk::GiveBack::OWNER);
+    }
+    world.pass_time(Millis{500});
+  }
+  QCOMPARE(first.submit(lost), std::string("notNeeded"));
+  QCOMPARE(first.last_why, std::string("batch.not_needed"));
+  QCOMPARE(second.submit(others), std::string("notNeeded"));
+  QCOMPARE(second.last_why, std::string("batch.late"));
+  QCOMPARE(second.submit(others), std::string("repeated"));
+  auto response = reconcile(world);
+  QCOMPARE(report_of(response).getProblemCount(), uint64_t{0});
+}
+
+void JobsTest::what_a_banned_host_holds_goes_to_others_at_once() {
+  World world(small_units);
+  world.publish(make_toy_model("toy", 100, 1'000'000));
+  UnitHost banned(world.add_host("banned")), second(world.add_host("second")),
+      third(world.add_host("third"));
+  const uint64_t id = submit_job(world, kGenerate, {{"prompts.jsonl", prompts(10)}}).id;
+  const GotUnits held = banned.lease(600, 2);
+  QCOMPARE(held.units.size(), size_t{2});  // All that there is.
+  QCOMPARE(second.lease().why, std::string("batch.all_out"));
+  QCOMPARE(banned.submit(held.units[0]), std::string("accepted"));
+  set_standing(world, banned, rpc::HostInfo::Standing::BANNED);
+  const GotUnits got = second.lease(600, 1);
+  QCOMPARE(got.units.size(), size_t{1});
+  QCOMPARE(got.units[0].id, held.units[1].id);
+  QCOMPARE(second.submit(got.units[0]), std::string("accepted"));
+  work_all(world, {&second, &third}, 60);
+  QCOMPARE(state_of(world, id), std::string("done"));
+  QCOMPARE(wrong_lines(output_of(world, id), 10), QByteArray());
+  auto response = reconcile(world);
+  QCOMPARE(report_of(response).getProblemCount(), uint64_t{0});
+}
+
 void JobsTest::what_is_no_result_is_refused() {
   World world(small_units);
   world.publish(make_toy_model("toy", 100, 1'000'000));
@@ -389,8 +451,17 @@ void JobsTest::what_is_no_result_is_refused() {
       [](auto& results) { results[0].tokens[2] = kToyEos; },
       [](auto& results) { results[0].tokens.clear(); },
   };
+  // It counts as a failure: after three in a row the device rests before it gets another unit.
+  int refused = 0;
   for (const Spoil& spoil : spoils) {
-    const GotUnits got = first.lease(600, 1);
+    GotUnits got = first.lease(600, 1);
+    QCOMPARE(got.units.empty(), refused >= 3);
+    if (got.units.empty()) {
+      QCOMPARE(got.why, std::string("batch.enough"));
+      world.pass_time(Millis{got.ask_again_ms});
+      got = first.lease(600, 1);
+    }
+    ++refused;
     QCOMPARE(got.units.size(), size_t{1});
     QCOMPARE(first.submit(got.units[0], spoil), std::string("rejected"));
     QCOMPARE(first.last_why, std::string("batch.malformed"));
