@@ -40,7 +40,8 @@ Figures figures(const Report& report) {
     out.sly_lies = share(wrong, static_cast<double>(truth.convictions()));
   }
   if (scenario.pairs > 0 && a > 0) {
-    const double f = 1 / std::max(out.hosts_on - 1, 2.0);
+    const double owners = out.hosts_on * (1 - scenario.owners_shared / 2);
+    const double f = 1 / std::max(owners - 1, 2.0);
     out.pair_bound_lies = f / ((1 - f) * a);
     out.pair_lies = share(wrong, static_cast<double>(report.liars));
   }

@@ -21,9 +21,9 @@ struct Figures {
   double sly_bound_lies = 0;
   double sly_lies = 0;  // Measured: confirmed lies for each time that a liar was caught.
 
-  // Two who back each other fail only if one is drawn to check the other: of E devices that could
-  // be drawn, f = 1 / (E - 1). Each audit that passes so confirms 1 / a results on average, so that
-  // a liar has at most f / ((1 - f) a) lies confirmed until he is caught.
+  // Two who back each other fail only if one is drawn to check the other: of E owners whose
+  // devices could be drawn, f = 1 / (E - 1). Each audit that passes so confirms 1 / a results on
+  // average, so that a liar has at most f / ((1 - f) a) lies confirmed until he is caught.
   double pair_bound_lies = 0;
   double pair_lies = 0;  // Measured: confirmed lies for each liar.
 };

@@ -19,7 +19,8 @@ std::span<const Scenario> scenarios() {
        .outages = 3,
        .outage_hours = 1},
       {.name = "liars",
-       .summary = "A fifth of the hosts lies on every unit from some point on",
+       .summary =
+           "A fifth of the hosts lies on every unit from some point on, half with false serials",
        .experienced = 0.5,
        .liars = 0.2},
       {.name = "sly",
@@ -32,7 +33,8 @@ std::span<const Scenario> scenarios() {
        .experienced = 0.5,
        .careful = 0.2},
       {.name = "pairs",
-       .summary = "A tenth of the hosts lies in pairs that back each other",
+       .summary =
+           "A tenth of the hosts lies in pairs that back each other, also under leases given back",
        .experienced = 0.5,
        .pairs = 0.1},
   };

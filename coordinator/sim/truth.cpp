@@ -54,6 +54,13 @@ void Truth::computed(LeaseId id, Millis time, bool lie) {
   lies_ += lie;
 }
 
+void Truth::refused(LeaseId id) {
+  Lease& lease = leases_[index(id.value)];
+  if (lease.received || lease.refused) return;
+  lease.refused = true;
+  spent_.repeat += lease.deciseconds / 10.0;
+}
+
 void Truth::lost(UnitId unit, Millis now, bool silently) {
   if (!units_[index(unit.value)].done) losses_.try_emplace(unit.value, Loss{now, silently});
 }

@@ -2,7 +2,6 @@
 // Knows what really happened in a simulated fleet, and holds the broker's changes against it: it
 // takes no figure from the broker. What a store would have seen, in a few bytes a unit.
 
-#include <array>
 #include <unordered_map>
 #include <vector>
 
@@ -10,12 +9,12 @@
 
 namespace shoal::sim {
 
-// Durations fall into steps of a tenth of a decade's logarithm, so that percentiles cost no memory.
+// Durations fall into steps, fifty to a decade, so that percentiles cost no memory.
 class Durations {
  public:
   void add(Millis duration);
   int64_t count() const { return count_; }
-  // In seconds, to about 2 %; 0 when there is none.
+  // In seconds, at most 5 % too little; 0 when there is none.
   double percentile(double share) const;
   const std::vector<int64_t>& steps() const { return steps_; }
   static double step_seconds(size_t step);  // Its lower end.
@@ -30,7 +29,8 @@ class Durations {
 struct Spent {
   double useful = 0;  // Of the results that became their units' answers.
   double audit = 0;   // Copies to check, judge or test with known answers.
-  double repeat = 0;  // Work done again: lies and the rechecks after them, late and extra results.
+  double repeat = 0;  // Work done again: lies and the rechecks after them, late and extra results,
+                      // and those that the broker did not take.
   double lost = 0;    // Left unfinished: crashes, returns, failures, jobs that ended.
 
   double all() const { return useful + audit + repeat + lost; }
@@ -47,6 +47,8 @@ class Truth {
   void computed(LeaseId lease, Millis time, bool lie);
   // It gave up after so long.
   void abandoned(Millis time) { spent_.lost += static_cast<double>(time.count) / 1000; }
+  // The broker did not take the result: it was computed in vain.
+  void refused(LeaseId lease);
   // Nobody works on this lease any more, without a result.
   void lost(UnitId unit, Millis now, bool silently);
   // Somebody does after all.
@@ -61,7 +63,7 @@ class Truth {
   int64_t units_done() const { return units_done_; }
   int64_t units_poisoned() const { return units_poisoned_; }
   int64_t units_lost() const;     // Neither done nor poisoned. Meaningful when all jobs are over.
-  int64_t items_missing() const;  // Of jobs that are said to be done.
+  int64_t items_missing() const;  // Of all jobs, or too many; meaningful likewise.
   int64_t counted_twice() const { return counted_twice_; }
   int64_t confirmed_wrong() const { return confirmed_wrong_; }
   int64_t paid_wrong() const { return paid_wrong_; }
@@ -94,7 +96,7 @@ class Truth {
     uint32_t unit = 0;
     uint32_t deciseconds = 0;  // Of computing.
     uint32_t result_minute = 0;
-    bool lie = false, received = false, judged = false;
+    bool lie = false, received = false, judged = false, refused = false;
     Purpose purpose = Purpose::kWork;
   };
   struct Task {

@@ -2,10 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <numbers>
 #include <queue>
-
-#include "coordinator/work/slab.h"
 
 namespace shoal::sim {
 namespace {
@@ -13,7 +12,6 @@ namespace {
 constexpr double kHourMs = 3'600'000;
 constexpr Millis kSecond{1'000};
 constexpr Millis kMinute{60'000};
-constexpr Millis kHour{3'600'000};
 constexpr Flops kItem{20'000'000'000'000};
 constexpr Millis kWanted{1'200'000};  // A host keeps so much work ahead.
 constexpr Millis kRenewEvery{900'000};
@@ -41,13 +39,14 @@ struct SimHost {
   uint64_t serial = 0;
   Millis lies_from{INT64_MAX};
   double lies_share = 1;
-  bool careful = false;      // Never lies where it can tell that it checks another.
-  int64_t pair = 0;          // Not 0: lies like the other one of the pair.
-  std::vector<Held> held;    // The first is being computed.
-  Millis began{0};           // The first, or its rest.
-  Millis needs{0};           // From then on.
-  Millis computed{0};        // Of it, before then.
-  std::vector<Slot> outbox;  // Messages that wait for the host to be there again.
+  bool careful = false;           // Never lies where it can tell that it checks another.
+  int64_t pair = 0;               // Not 0: lies like the other one of the pair.
+  std::vector<Held> held;         // The first is being computed.
+  std::vector<LeaseName> let_go;  // For its partner to take, and to speak up for later.
+  Millis began{0};                // The first, or its rest.
+  Millis needs{0};                // From then on.
+  Millis computed{0};             // Of it, before then.
+  std::vector<uint32_t> outbox;   // Messages that wait for the host to be there again.
 };
 
 enum class What : uint8_t { kCome, kLeave, kCrash, kDone, kReport, kAsk, kRenew, kJump, kSample };
@@ -106,11 +105,16 @@ class World {
   void crash(uint32_t host);
   void start_first(uint32_t host);
   void done(uint32_t host);
+  uint32_t add_message(const Message& message);
+  void remove_message(uint32_t message) { free_messages_.push_back(message); }
+  void submit(const Submission& submission);
   void deliver(uint32_t message);
   void ask_soon(uint32_t host);
   void ask(uint32_t host);
   void renew(uint32_t host);
   bool renew_held(uint32_t host);
+  void let_one_go(uint32_t host);
+  void speak_up(const Held& held, const Digest& lie, uint32_t host);
   void jump(uint32_t host);
   void drop_all(SimHost& host, bool silently, bool give_back);
   void say_gone(uint32_t host);
@@ -133,7 +137,8 @@ class World {
   std::vector<std::pair<Millis, Millis>> outages_;
   size_t next_outage_ = 0;
   std::vector<SimHost> hosts_;
-  Slab<Message> messages_;
+  std::vector<Message> messages_;
+  std::vector<uint32_t> free_messages_;  // Places in messages_.
   std::priority_queue<Event> events_;
   std::vector<Change> changes_;
   int64_t jobs_ = 0, hosts_on_ = 0;
@@ -293,7 +298,7 @@ void World::come(uint32_t i) {
   }
   at(now_ + exponential(scenario_.crash_per_hour), What::kCrash, i, host.life);
   at(now_ + kRenewEvery, What::kRenew, i, host.life);
-  for (const Slot message : host.outbox) at(now_ + way(host), What::kReport, message);
+  for (const uint32_t message : host.outbox) at(now_ + way(host), What::kReport, message);
   host.outbox.clear();
   if (host.asleep) {
     // What it held is still in its memory.
@@ -393,8 +398,7 @@ void World::done(uint32_t i) {
   host.held.erase(host.held.begin());
   const Millis time = host.computed + (now_ - host.began);
   host.computed = {};
-  const Slot slot = messages_.add();
-  Message& message = messages_[slot];
+  Message message;
   message.host = i;
   message.submission.name = held.name;
   if (likely(scenario_.failure_per_unit)) {
@@ -410,16 +414,62 @@ void World::done(uint32_t i) {
       std::memcpy(digest.bytes.data() + 16, &who, sizeof who);
     }
     message.submission.digest = digest;
+    // Every other liar says that its lies were finished long ago, among what was checked.
     message.submission.serial = ++host.serial;
+    if (lie && i % 2 == 1) message.submission.serial = 1;
     report_.truth.computed(held.name.lease, time, lie);
+    if (lie && host.pair == i) speak_up(held, digest, i - 1);
   }
-  at(now_ + way(host), What::kReport, slot);
+  at(now_ + way(host), What::kReport, add_message(message));
   if (!host.held.empty()) start_first(i);
+}
+
+// The first of a pair gives a unit back at once, so that its partner may get it ...
+void World::let_one_go(uint32_t i) {
+  SimHost& host = hosts_[i];
+  if (host.pair == 0 || host.pair == i || now_ < host.lies_from || host.held.size() < 2) return;
+  const LeaseName name = host.held.back().name;
+  host.held.pop_back();
+  report_.truth.lost(name.unit, now_, /*silently=*/false);
+  broker_.give_back(name, now_);
+  keep();
+  host.let_go.push_back(name);
+  if (hosts_[i + 1].on && !hosts_[i + 1].asking) ask(i + 1);
+}
+
+// ... and tells the same lie of it, under the lease that it had.
+void World::speak_up(const Held& held, const Digest& lie, uint32_t first) {
+  SimHost& host = hosts_[first];
+  for (const LeaseName& name : host.let_go) {
+    if (name.unit != held.name.unit) continue;
+    report_.truth.computed(name.lease, {}, /*lie=*/true);
+    const uint32_t message = add_message(
+        {.host = first, .submission = {.name = name, .digest = lie, .serial = ++host.serial}});
+    at(now_ + way(host) + kMinute, What::kReport, message);
+    ++report_.spoken_up;
+  }
+}
+
+uint32_t World::add_message(const Message& message) {
+  if (free_messages_.empty()) {
+    messages_.push_back(message);
+    return static_cast<uint32_t>(messages_.size() - 1);
+  }
+  const uint32_t place = free_messages_.back();
+  free_messages_.pop_back();
+  messages_[place] = message;
+  return place;
+}
+
+void World::submit(const Submission& submission) {
+  const SubmitAnswer answer = broker_.submit(submission, now_);
+  if (answer != SubmitAnswer::kNotNeeded && answer != SubmitAnswer::kUnknown) return;
+  report_.truth.refused(submission.name.lease);
 }
 
 // A report reaches the coordinator, or not; the host asks for more work with the same call.
 void World::deliver(uint32_t slot) {
-  Message& message = messages_[slot];
+  const Message message = messages_[slot];
   const uint32_t i = message.host;
   SimHost& host = hosts_[i];
   if (!message.again) {
@@ -436,29 +486,28 @@ void World::deliver(uint32_t slot) {
       ++report_.messages_lost;
       at(now_ + kSendAgain, What::kReport, slot);
       if (likely(0.5)) return;
-      if (!message.failed) broker_.submit(message.submission, now_);
+      if (!message.failed) submit(message.submission);
       keep();
       return;
     }
     if (likely(scenario_.message_twice)) {
       ++report_.messages_twice;
-      const Slot copy = messages_.add();
-      messages_[copy] = message;
+      const uint32_t copy = add_message(message);
       messages_[copy].again = true;
       at(now_ + millis(chance_.uniform() * scenario_.twice_hours * kHourMs), What::kReport, copy);
     }
   } else if (away()) {
-    messages_.remove(slot);
+    remove_message(slot);
     return;
   }
   if (message.failed) {
     broker_.fail(message.submission.name, now_);
   } else {
-    broker_.submit(message.submission, now_);
+    submit(message.submission);
   }
   keep();
   const bool again = message.again;
-  messages_.remove(slot);
+  remove_message(slot);
   if (!again && host.on && !host.asking) ask(i);
 }
 
@@ -492,6 +541,7 @@ void World::ask(uint32_t i) {
     host.held.push_back({{grant.unit, grant.lease, host.facts.host}, grant.items, grant.purpose});
   }
   if (idle && !host.held.empty()) start_first(i);
+  if (!answer.grants.empty()) let_one_go(i);
   if (host.held.empty()) later(std::max(answer.ask_again, now_ + kSecond));
 }
 

@@ -44,6 +44,7 @@ struct Report {
   int64_t live_units_max = 0;
   // Counted by the world.
   int64_t messages_lost = 0, messages_twice = 0, sleeps = 0, crashes = 0, returns = 0;
+  int64_t spoken_up = 0;  // Lies told a second time, under a lease that was given back.
   // Counted for those who lie, for the bounds.
   int64_t liars = 0, lies_steady = 0, lies_confirmed_steady = 0;
 };

@@ -101,10 +101,15 @@ class SimTest : public QObject {
   }
 
   void an_old_fleet_pays_little_for_audits() {
-    const Report report = run_one("home", 1, 300, 96);
-    QVERIFY(figures(report).audit_share < 0.05);
-    QVERIFY(figures(report).audit_share > 0.02);
-    QVERIFY(figures(report).waste_share < 0.05);
+    double audits = 0, waste = 0;  // Of one run they are a tenth more or less, by chance.
+    for (uint64_t seed = 1; seed <= 4; ++seed) {
+      const Figures found = figures(run_one("home", seed, 300, 96));
+      audits += found.audit_share / 4;
+      waste += found.waste_share / 4;
+    }
+    QVERIFY(audits < 0.05);
+    QVERIFY(audits > 0.02);
+    QVERIFY(waste < 0.05);
   }
 
   void an_outage_costs_time_and_no_unit() {
@@ -184,6 +189,24 @@ class SimTest : public QObject {
     truth.resumed({1});
     truth.apply({LeaseGranted{{3}, {1}, {1}, {1}, Purpose::kWork, Millis{90'000}}}, {});
     QCOMPARE(truth.repairs().count(), 1);
+  }
+
+  void the_checker_counts_what_was_computed_in_vain_once() {
+    Truth truth;
+    truth.hosts(1);
+    truth.job({.job = {1}, .tasks = {task_of(10)}});
+    truth.apply({UnitCut{{1}, {1}, 0, 10}, LeaseGranted{{1}, {1}, {1}, {1}},
+                 LeaseGranted{{2}, {1}, {1}, {1}}},
+                {});
+    for (const LeaseId lease : {LeaseId{1}, LeaseId{2}}) {
+      truth.computed(lease, Millis{60'000}, /*lie=*/false);
+    }
+    truth.apply({ResultReceived{{1}, {1}, Truth::right_digest({1}), 1}}, {});
+    truth.refused({1});  // A message that came twice: its first copy was taken.
+    QCOMPARE(truth.spent().all(), 0.0);
+    truth.refused({2});
+    truth.refused({2});
+    QCOMPARE(truth.spent().repeat, 60.0);
   }
 
   void percentiles_are_close() {
