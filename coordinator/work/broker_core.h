@@ -193,6 +193,7 @@ class Broker::Core {
   void sweep_if_closing(Slot task);
   Millis ask_again(NoWork why, const Device& device);
   double unit_flops(const Unit& unit) const;
+  Millis target_of(const Task& task) const;
   Millis expected(const Unit& unit, const Device& device) const;
   Millis held(const Device& device) const;
   NoWork obstacle(const Task& task, const Device& device) const;

@@ -269,6 +269,10 @@ double Broker::Core::unit_flops(const Unit& unit) const {
          static_cast<double>(tasks_[unit.task].spec.flops_per_item.count);
 }
 
+Millis Broker::Core::target_of(const Task& task) const {
+  return task.spec.unit_target.count > 0 ? task.spec.unit_target : rules_.unit_target;
+}
+
 Millis Broker::Core::expected(const Unit& unit, const Device& device) const {
   // After a restart a device may renew before it says how fast it is.
   if (device.speed <= 0) return rules_.unit_target;
@@ -439,7 +443,7 @@ bool Broker::Core::grant_known(Slot slot, const LeaseRequest& request, LeaseAnsw
   if (!may_run(units_[unit], device, /*judge=*/false)) return false;
   const Millis time = expected(units_[unit], device);
   // One that is about as long as its own would be: others it could tell.
-  const Millis target = rules_.unit_target;
+  const Millis target = target_of(tasks_[units_[unit].task]);
   if (time > longest(device, request) || 2 * time.count < target.count ||
       2 * time.count > 3 * target.count) {
     return false;
@@ -543,9 +547,8 @@ Slot Broker::Core::cut_unit(Slot task_slot, Slot device_slot, Millis room, NoWor
   const double item_ms = item_flops / device.speed * 1000;
   const double believed_ms = item_flops / believed_speed(device) * 1000;
   const double lease_ms = static_cast<double>(rules_.lease_max.count) / rules_.lease_factor;
-  const Millis wished =
-      task.spec.unit_target.count > 0 ? task.spec.unit_target : rules_.unit_target;
-  const double target = std::min(static_cast<double>(std::min(wished, room).count), lease_ms);
+  const Millis wished = std::min(target_of(task), room);
+  const double target = std::min(static_cast<double>(wished.count), lease_ms);
   int64_t items = std::max<int64_t>(1, static_cast<int64_t>(std::min(target / believed_ms, 1e9)));
   if (item_ms > static_cast<double>(room.count) || item_ms > lease_ms) {
     why = NoWork::kTooLong;

@@ -1219,6 +1219,25 @@ class BrokerTest : public QObject {
     }
   }
 
+  // A known answer is as long as its task's other units: others a host could tell.
+  void a_known_answer_of_a_task_with_units_of_its_own_length_is_used() {
+    BrokerRules rules = quiet();
+    rules.known_rate_newcomer = 1;
+    Bench bench(rules);
+    bench.trusted(9);
+    bench.host(1);
+    bench.host(2);
+    bench.device(2, {.flops_per_second = 1e13});
+    TaskSpec task = bench.task(100, 1'000'000);
+    task.unit_target = kMinute;
+    QVERIFY(bench.job({.job = {1}, .tasks = {task}}).ok());
+    const Grant known = bench.one(9);
+    QCOMPARE(known.items, 60);
+    bench.right(9, known);
+    QVERIFY(bench.one(2).purpose != Purpose::kKnown);  // It takes this one six seconds.
+    QCOMPARE(bench.one(1).unit, known.unit);
+  }
+
   // ---- Disputes ----
 
   void a_trusted_device_settles_a_dispute_and_the_liar_pays() {
