@@ -219,8 +219,8 @@ class HostSessionServer final : public rpc::HostSession::Server {
   kj::Promise<void> units(UnitsContext context) override {
     require_current();
     // The desk keeps the session: as long as the host holds it, it is here.
-    context.getResults().setDesk(
-        make_unit_desk(parts_, id_, login_, [this, self = thisCap()] { require_current(); }));
+    context.getResults().setDesk(make_unit_desk(parts_, id_, login_, keys_,
+                                                [this, self = thisCap()] { require_current(); }));
     return kj::READY_NOW;
   }
 
@@ -300,6 +300,7 @@ class HostSessionServer final : public rpc::HostSession::Server {
   kj::TimePoint heard_;
   Millis stored_seen_;
   std::map<std::string, StandingSince> since_;
+  SealedKeys keys_{parts_.shards};
   kj::Promise<void> hop_ = kj::READY_NOW;
   kj::Promise<void> watch_;  // Last: it uses the others.
 };

@@ -16,8 +16,9 @@ uint64_t millis(Millis time) { return static_cast<uint64_t>(std::max<int64_t>(ti
 
 class UnitDeskServer final : public rpc::UnitDesk::Server {
  public:
-  UnitDeskServer(Parts& parts, HostId host, uint64_t login, kj::Function<void()> check)
-      : parts_(parts), host_(host), login_(login), check_(kj::mv(check)) {}
+  UnitDeskServer(Parts& parts, HostId host, uint64_t login, SealedKeys& keys,
+                 kj::Function<void()> check)
+      : parts_(parts), host_(host), login_(login), keys_(keys), check_(kj::mv(check)) {}
 
   kj::Promise<void> lease(LeaseContext context) override {
     check_();
@@ -27,12 +28,12 @@ class UnitDeskServer final : public rpc::UnitDesk::Server {
     const uint32_t count = std::min(params.getCountMax(), limits::kUnitsAheadMax);
     const Millis wanted{int64_t{std::min(params.getSeconds(), kSecondsMax)} * 1000};
     const DevicePlace place{host_, login_, device};
-    const bool again = parts_.pool.find(place) != nullptr && handed_.insert(device).second;
-    return parts_.jobs->lease(place, wanted, count, again)
+    return parts_.jobs->lease(place, wanted, count, !handed_.contains(device))
         .then([this, place, context](LeaseReply&& reply) mutable {
           auto results = context.getResults();
           const PoolDevice* const known = parts_.pool.find(place);
           const bool has_worker = known != nullptr && known->worker_key.has_value();
+          if (has_worker) handed_.insert(place.device);  // A call that failed told nothing.
           // A device that is no longer there gives back what it was about to get, as its leases
           // end.
           auto units = results.initUnits(has_worker ? static_cast<uint>(reply.units.size()) : 0);
@@ -108,7 +109,7 @@ class UnitDeskServer final : public rpc::UnitDesk::Server {
     out.setEstimateMs(millis(lent.grant.expected));
     write_job_class(task.job_class, out.initJobClass());
     auto spec = out.initSpec();
-    const std::vector<ByteVector>& keys = sealed_keys(*task.model, *device.worker_key);
+    const std::vector<ByteVector>& keys = keys_.of(*task.model, *device.worker_key);
     auto shards = spec.initShards(static_cast<uint>(keys.size()));
     for (uint i = 0; i < shards.size(); ++i) {
       const ShardRow& shard = task.model->shards[i];
@@ -147,37 +148,31 @@ class UnitDeskServer final : public rpc::UnitDesk::Server {
     for (uint i = 0; i < stop.size(); ++i) stop.set(i, task.stop[i]);
   }
 
-  // Sealing takes longer than all the rest of a unit: the same for the same worker.
-  const std::vector<ByteVector>& sealed_keys(const LiveModel& model, const BoxPublicKey& worker) {
-    Sealed& sealed = sealed_[model.id];
-    if (sealed.worker != worker.bytes || sealed.keys.empty()) {
-      sealed.worker = worker.bytes;
-      sealed.keys.clear();
-      for (const ShardRow& shard : model.shards) {
-        sealed.keys.push_back(rpc::require(parts_.shards.seal_key_for(worker, shard)));
-      }
-    }
-    return sealed.keys;
-  }
-
-  struct Sealed {
-    decltype(BoxPublicKey::bytes) worker{};
-    std::vector<ByteVector> keys;
-  };
-
   Parts& parts_;
   const HostId host_;
   const uint64_t login_;
+  SealedKeys& keys_;
   kj::Function<void()> check_;
-  std::map<ModelId, Sealed> sealed_;
   std::set<std::string> handed_;  // Devices of the host that asked this desk before.
 };
 
 }  // namespace
 
-rpc::UnitDesk::Client make_unit_desk(Parts& parts, HostId host, uint64_t login,
+const std::vector<ByteVector>& SealedKeys::of(const LiveModel& model, const BoxPublicKey& worker) {
+  const std::pair key(worker.bytes, model.id);
+  const auto known = keys_.find(key);
+  if (known != keys_.end()) return known->second;
+  std::vector<ByteVector> sealed;
+  for (const ShardRow& shard : model.shards) {
+    sealed.push_back(rpc::require(shards_.seal_key_for(worker, shard)));
+  }
+  if (keys_.size() >= kKeptMax) keys_.clear();
+  return keys_[key] = std::move(sealed);
+}
+
+rpc::UnitDesk::Client make_unit_desk(Parts& parts, HostId host, uint64_t login, SealedKeys& keys,
                                      kj::Function<void()> check) {
-  return kj::heap<UnitDeskServer>(parts, host, login, kj::mv(check));
+  return kj::heap<UnitDeskServer>(parts, host, login, keys, kj::mv(check));
 }
 
 }  // namespace shoal
