@@ -254,6 +254,14 @@ void ItemSums::add(const WorkItem& item, TaskKind kind) {
   tokens_max = std::max({tokens_max, length, drawn});
 }
 
+int64_t unit_items_max(TaskKind kind, int64_t tokens_max, int64_t width) {
+  int64_t items = int64_t{limits::kTokensPerUnitMax} / std::max<int64_t>(tokens_max, 1);
+  if (kind == TaskKind::kEmbed) {
+    items = std::min(items, int64_t{limits::kHiddenBytesMax} / (std::max<int64_t>(width, 1) * 4));
+  }
+  return std::clamp<int64_t>(items, 1, limits::kItemsPerUnitMax);
+}
+
 ItemsWriter::ItemsWriter(std::filesystem::path path, AppendFile file)
     : path_(std::move(path)), file_(std::move(file)) {
   waiting_.text(kMagic);

@@ -58,6 +58,10 @@ struct ItemSums {
   void add(const WorkItem& item, TaskKind kind);
 };
 
+// How many items a unit of the task may have: what goes out and what comes back are one message
+// each. `tokens_max`: of one item; `width`: of the model's rows.
+int64_t unit_items_max(TaskKind kind, int64_t tokens_max, int64_t width);
+
 // Items in, a file out. Dropped before finish(), it leaves nothing.
 class ItemsWriter {
  public:

@@ -33,11 +33,11 @@ uint32_t device_class(const DeviceRow& row) {
   return load_le<uint32_t>(digest.bytes.data());
 }
 
-// What a result had to run: the last token that was drawn never was.
-int64_t rows_of(const WorkItem& item, const ItemValues& values, TaskKind kind) {
+// What a checked result had to run: the last token that was drawn never was.
+int64_t rows_of(const WorkItem& item, rpc::ItemOutput::Reader output) {
   const auto length = static_cast<int64_t>(item.tokens.size());
-  if (kind != TaskKind::kGenerate) return length;
-  return length + std::max<int64_t>(static_cast<int64_t>(values.tokens.size()) - 1, 0);
+  if (!output.isTokens()) return length;
+  return length + std::max<int64_t>(int64_t{output.getTokens().size()} - 1, 0);
 }
 
 ItemShape shape_of(const WorkItem& item, const LiveTask& task) {
@@ -107,6 +107,18 @@ Result<void> JobService::restore() {
   const Millis last{clock_text ? std::strtoll(clock_text->c_str(), nullptr, 10) : 0};
   wall_at_start_ = std::max(wall_at_start_, last);
 
+  SHOAL_TRY_ASSIGN(jobs, jobs_.live());
+  std::set<JobId> live, over;
+  for (StoredJob& job : jobs) {
+    live.insert(job.id);
+    // What one job lacks (its model was removed, a file is damaged) stops no other.
+    const Result<LiveTasks> tasks = tasks_of(job);
+    if (tasks.ok()) {
+      take_up_job(job, tasks.value());
+    } else {
+      SHOAL_TRY(fault_job(job, tasks.error()));
+    }
+  }
   BrokerRows rows;
   SHOAL_TRY(units_.load(rows));
   if (rows.leases.empty()) {
@@ -126,13 +138,13 @@ Result<void> JobService::restore() {
     facts.banned = host.standing == Standing::kBanned;
     hosts_[host.id] = facts;
   }
-  SHOAL_TRY_ASSIGN(jobs, jobs_.live());
   // Of jobs that are over, those of which something is still to be judged or to be written.
-  std::set<JobId> live, over;
-  for (const StoredJob& job : jobs) live.insert(job.id);
+  std::set<JobId> with_units;
   for (const UnitRow& unit : rows.units) {
     SHOAL_TRY_ASSIGN(id, units_.job_of(unit.cut.unit));
-    if (id && !live.contains(*id)) over.insert(*id);
+    if (!id) continue;
+    with_units.insert(*id);
+    if (!live.contains(*id)) over.insert(*id);
   }
   SHOAL_TRY_ASSIGN(without_output, jobs_.without_output());
   for (const JobId id : without_output) {
@@ -140,9 +152,17 @@ Result<void> JobService::restore() {
   }
   for (const JobId id : over) {
     SHOAL_TRY_ASSIGN(job, jobs_.find(id));
-    if (job) jobs.push_back(std::move(*job));
+    if (!job) continue;
+    if (const Result<LiveTasks> tasks = tasks_of(*job); tasks.ok()) {
+      take_up_job(*job, tasks.value());
+    } else {  // Its results are judged without it.
+      log_warning("jobs", "ended_job_lacks", {{"job", id}, {"why", tasks.error()}});
+    }
+    jobs.push_back(std::move(*job));
   }
-  for (const StoredJob& job : jobs) SHOAL_TRY(take_up_job(job, &rows));
+  for (const StoredJob& job : jobs) {
+    if (!is_over(job.state) || with_units.contains(job.id)) SHOAL_TRY(add_rows(job, rows));
+  }
   std::map<UnitId, UnitCut> cuts;
   for (const UnitRow& unit : rows.units) cuts[unit.cut.unit] = unit.cut;
   for (const LeaseRow& lease : rows.leases) {
@@ -163,21 +183,24 @@ Result<void> JobService::restore() {
   if (broken_) return *broken_;
   remove_strays();
   finish_tasks();
-  for (const JobId id : over) forget_job(id);
+  forget_jobs();
   return {};
 }
 
-// Unless an output of it could not be written yet.
-void JobService::forget_job(JobId job) {
-  rates_.erase(job);
-  const auto ids = live_jobs_.find(job);
-  if (ids == live_jobs_.end()) return;
-  const bool unfinished = std::ranges::any_of(ids->second, [this](TaskId id) {
-    return std::ranges::find(unfinished_, id) != unfinished_.end();
+// Those that are over, unless an output is not written yet, or a result waits to be judged.
+void JobService::forget_jobs() {
+  std::erase_if(ended_jobs_, [this](JobId job) {
+    const auto ids = live_jobs_.find(job);
+    if (ids == live_jobs_.end()) return true;
+    const bool unfinished = std::ranges::any_of(ids->second, [this](TaskId id) {
+      return std::ranges::find(unfinished_, id) != unfinished_.end();
+    });
+    if (unfinished || broker_.knows_job(job)) return false;
+    for (const TaskId id : ids->second) tasks_.erase(id);
+    live_jobs_.erase(ids);
+    rates_.erase(job);
+    return true;
   });
-  if (unfinished) return;
-  for (const TaskId id : ids->second) tasks_.erase(id);
-  live_jobs_.erase(ids);
 }
 
 Result<std::shared_ptr<const LiveTask>> JobService::task_of(const StoredJob& job,
@@ -204,41 +227,79 @@ Result<std::shared_ptr<const LiveTask>> JobService::task_of(const StoredJob& job
   return std::make_shared<const LiveTask>(std::move(task));
 }
 
-// With `rows`: what the broker gets of it.
-Result<void> JobService::take_up_job(const StoredJob& job, BrokerRows* rows) {
-  std::vector<TaskId>& ids = live_jobs_[job.id];
+Result<JobService::LiveTasks> JobService::tasks_of(const StoredJob& job) {
+  LiveTasks tasks;
   for (const StoredTask& row : job.tasks) {
     SHOAL_TRY_ASSIGN(task, task_of(job, row));
-    tasks_[row.id] = std::move(task);
-    ids.push_back(row.id);
-    if (row.state == TaskState::kDone && !row.output_digest) unfinished_.push_back(row.id);
+    tasks.push_back(std::move(task));
   }
-  if (rows == nullptr) return {};
-  rows->jobs.push_back({broker_spec(job), job.state});
+  return tasks;
+}
+
+void JobService::take_up_job(const StoredJob& job, const LiveTasks& tasks) {
+  std::vector<TaskId>& ids = live_jobs_[job.id];
+  for (size_t i = 0; i < tasks.size(); ++i) {
+    const StoredTask& row = job.tasks[i];
+    tasks_[row.id] = tasks[i];
+    ids.push_back(row.id);
+    // A kill may have come between its output and the items that others are to have of it.
+    const bool awaited = !is_over(job.state) && std::ranges::any_of(tasks, [&](const auto& next) {
+      return next->items == nullptr && next->spec.input_task == i;
+    });
+    if (row.state == TaskState::kDone && (!row.output_digest || awaited))
+      unfinished_.push_back(row.id);
+  }
+  if (is_over(job.state)) ended_jobs_.insert(job.id);
+}
+
+// It can be tried again when what it lacks is there again.
+Result<void> JobService::fault_job(StoredJob& job, const Error& why) {
+  log_error("jobs", "cannot_go_on", {{"job", job.id}, {"why", why}});
+  job.state = JobState::kFaulted;
+  job.reason = "it cannot go on: " + why.message;
+  job.ended_at = needs_.clock.now_wall();
+  SHOAL_TRY(needs_.store.transaction([&]() -> Result<void> {
+    for (StoredTask& task : job.tasks) {
+      if (task.state == TaskState::kDone) continue;
+      task.state = TaskState::kStopped;
+      SHOAL_TRY(jobs_.set_task_state(task.id, task.state));
+    }
+    return jobs_.set_state(job.id, job.state, job.reason, job.ended_at);
+  }));
+  needs_.journal.note_of_job(ended_event(job.state),
+                             "job " + std::to_string(job.id.value) + ": " + why.message, job.id);
+  return {};
+}
+
+// What the broker gets of it.
+Result<void> JobService::add_rows(const StoredJob& job, BrokerRows& rows) {
+  rows.jobs.push_back({broker_spec(job), job.state});
   for (const StoredTask& row : job.tasks) {
     SHOAL_TRY_ASSIGN(figures, units_.figures(row.id));
-    rows->tasks.push_back(
+    rows.tasks.push_back(
         {row.id, row.state, figures.cut, figures.done, figures.poisoned, figures.units_poisoned});
   }
   return {};
 }
 
-JobSpec JobService::broker_spec(const StoredJob& job) const {
+JobSpec JobService::broker_spec(const StoredJob& job) {
   JobSpec spec;
   spec.job = job.id;
   spec.priority = job.priority;
   spec.deadline = job.deadline;
   for (const StoredTask& row : job.tasks) {
-    const LiveTask& live = *tasks_.at(row.id);
     TaskSpec task;
     task.task = row.id;
     task.kind = row.kind;
-    task.job_class = live.class_id;
-    task.model = live.model->id;
+    // Of a job that lacks something nothing is handed out.
+    if (const auto live = tasks_.find(row.id); live != tasks_.end()) {
+      task.job_class = live->second->class_id;
+      task.model = live->second->model->id;
+      task.trusted_only = live->second->job_class.anchored;
+    }
     task.memory = row.memory;
     task.items = row.items;
     task.flops_per_item = row.flops_per_item;
-    task.trusted_only = live.job_class.anchored;
     task.unit_items_max = row.unit_items_max;
     task.unit_target = row.unit_target;
     task.after = row.after;
@@ -455,8 +516,8 @@ Message JobService::why(NoWork why, Millis ask_again) const {
   return message;
 }
 
-// Leases of the device that hold, renewed.
-std::vector<Grant> JobService::held_grants(LentDevice& device, size_t count_max) {
+// Leases of the device that hold, renewed; without `all` those that its host never spoke of.
+std::vector<Grant> JobService::held_grants(LentDevice& device, size_t count_max, bool all) {
   std::vector<Grant> grants;
   const auto held = device_leases_.find(device.id);
   if (held == device_leases_.end()) return grants;
@@ -464,7 +525,8 @@ std::vector<Grant> JobService::held_grants(LentDevice& device, size_t count_max)
   for (const LeaseId id : held->second) {
     const LiveLease& live = leases_.at(id);
     const auto task = tasks_.find(live.task);
-    if (grants.size() >= count_max || task == tasks_.end()) break;
+    if (grants.size() >= count_max) break;
+    if (task == tasks_.end() || (live.spoken_of && !all)) continue;
     tokens += live.items * task->second->context;
     if (tokens > kTokensPerAnswerMax && !grants.empty()) break;
     const Renewal renewal = broker_.renew({live.unit, id, device.place.host}, now());
@@ -514,8 +576,7 @@ kj::Promise<LeaseReply> JobService::lease(const DevicePlace& place, Millis wante
   LeaseRequest request;
   request.device = device->id;
   request.wanted = wanted;
-  std::vector<Grant> grants;
-  if (again) grants = held_grants(*device, count_max);
+  std::vector<Grant> grants = held_grants(*device, count_max, again);
   request.units_max = static_cast<int>(
       std::min(count_max - static_cast<uint32_t>(grants.size()), kUnitsPerAnswerMax));
   if (known->available_until) {
@@ -576,6 +637,7 @@ kj::Promise<RenewReply> JobService::renew(const DevicePlace& host, std::vector<L
       reply.until_in.push_back(Millis{0});
       continue;
     }
+    live->second.spoken_of = true;
     const Renewal renewal = broker_.renew({live->second.unit, id, host.host}, now());
     if (renewal.answer != RenewAnswer::kRenewed) {
       reply.until_in.push_back(Millis{0});
@@ -595,6 +657,7 @@ kj::Promise<void> JobService::give_back(HostId host, LeaseId lease, bool is_fail
   const auto live = leases_.find(lease);
   // Over already: said twice, or too late.
   if (live == leases_.end() || live->second.host != host) return kj::READY_NOW;
+  live->second.spoken_of = true;
   const LeaseName name{live->second.unit, lease, host};
   if (is_failure) {
     broker_.fail(name, now());
@@ -611,6 +674,21 @@ Result<std::optional<FoundLease>> JobService::look_up(HostId host, LeaseId lease
   return found;
 }
 
+// The task of a lease whose job is over, as far as a result of it still says something: its unit
+// was confirmed, and it can be compared. Null when it says nothing.
+Result<std::shared_ptr<const LiveTask>> JobService::task_of_ended(const FoundLease& found) {
+  std::shared_ptr<const LiveTask> none;
+  if (answer_from_rows(&found.row, found.unit_done) != SubmitAnswer::kExtra) return none;
+  SHOAL_TRY_ASSIGN(id, units_.job_of(found.cut.unit));
+  if (!id) return none;
+  SHOAL_TRY_ASSIGN(job, jobs_.find(*id));
+  if (!job) return none;
+  const auto row = std::ranges::find(job->tasks, found.cut.task, &StoredTask::id);
+  if (row == job->tasks.end()) return none;
+  Result<std::shared_ptr<const LiveTask>> task = task_of(*job, *row);
+  return task.ok() ? task : none;  // Its model was removed: nothing to compare it by.
+}
+
 kj::Promise<SubmitReply> JobService::submit(HostId host, LeaseId lease,
                                             rpc::UnitOutput::Reader output) {
   using Outcome = rpc::UnitDesk::Outcome;
@@ -619,6 +697,7 @@ kj::Promise<SubmitReply> JobService::submit(HostId host, LeaseId lease,
   LiveLease live;
   if (const auto known = leases_.find(lease);
       known != leases_.end() && known->second.host == host) {
+    known->second.spoken_of = true;
     live = known->second;
   } else {
     found = rpc::require(look_up(host, lease));
@@ -629,16 +708,22 @@ kj::Promise<SubmitReply> JobService::submit(HostId host, LeaseId lease,
     live = {found->cut.unit,           found->cut.task,       host,
             found->row.granted.device, found->cut.first_item, found->cut.items};
   }
-  const auto task_entry = tasks_.find(live.task);
-  if (task_entry == tasks_.end() || task_entry->second->items == nullptr) {
-    // Its job is over. What it said before, it says again.
-    SubmitReply reply;
-    const bool has_result = found && found->row.state != ResultState::kNone;
-    reply.outcome = has_result ? Outcome::REPEATED : Outcome::NOT_NEEDED;
-    if (!has_result) reply.why = {"batch.not_needed", {}};
+  SubmitReply reply;
+  if (found && found->row.state != ResultState::kNone) {
+    reply.outcome = Outcome::REPEATED;  // What it said before, it says again.
     return reply;
   }
-  const std::shared_ptr<const LiveTask> task = task_entry->second;
+  std::shared_ptr<const LiveTask> task;
+  if (const auto entry = tasks_.find(live.task); entry != tasks_.end()) {
+    task = entry->second;
+  } else if (found) {
+    task = rpc::require(task_of_ended(*found));
+  }
+  if (task == nullptr || task->items == nullptr) {
+    reply.outcome = Outcome::NOT_NEEDED;
+    reply.why = {"batch.not_needed", {}};
+    return reply;
+  }
   const std::vector<WorkItem> items = rpc::require(task->items->read(live.first_item, live.items));
   std::vector<ItemShape> shapes;
   for (const WorkItem& item : items) shapes.push_back(shape_of(item, *task));
@@ -648,14 +733,11 @@ kj::Promise<SubmitReply> JobService::submit(HostId host, LeaseId lease,
   if (!bytes.ok()) {
     // It is no result at all: as if the unit had failed there.
     broker_.fail(name, now());
-    SubmitReply reply;
     reply.outcome = Outcome::REJECTED;
     reply.why = {"batch.malformed", {bytes.error().message}};
     return stored().then([reply] { return reply; });
   }
   const Digest digest = digest_of(bytes.value());
-  const std::vector<ItemValues> values =
-      rpc::require(read_unit_output(bytes.value(), unit_kind(task->spec.kind)));
   LeaseWork work;
   work.lease = lease;
   work.unit = live.unit;
@@ -663,19 +745,17 @@ kj::Promise<SubmitReply> JobService::submit(HostId host, LeaseId lease,
   work.device = rpc::require(needs_.hosts.device_name(live.device));
   work.job_class = task->job_class;
   work.last_fragment = static_cast<int64_t>(task->model->costs.size()) - 1;
-  for (size_t i = 0; i < items.size(); ++i) {
-    work.rows += rows_of(items[i], values[i], task->spec.kind);
-  }
+  for (uint i = 0; i < items.size(); ++i) work.rows += rows_of(items[i], output.getItems()[i]);
   work.flops = work_flops(task->model->costs, work.rows);
 
   const SubmitAnswer answer = broker_.submit({name, digest, 0}, now());
-  SubmitReply reply;
   switch (answer) {
     case SubmitAnswer::kAccepted:
       arrived_[lease] = {work, live.task, std::move(bytes).value()};
       break;
     case SubmitAnswer::kExtra:
-      arrived_[lease] = {work, live.task, {}};
+      // Its unit may be open still, and this the result that it will have.
+      arrived_[lease] = {work, live.task, std::move(bytes).value()};
       reply.outcome = Outcome::NOT_NEEDED;
       reply.why = {"batch.late", {}};
       break;
@@ -715,6 +795,7 @@ Result<SubmitReply> JobService::late_submit(const FoundLease& found, const Diges
     case SubmitAnswer::kExtra: break;
     default: return reply;
   }
+  if (found.row.granted.until + needs_.options.rules.late_max < now()) return reply;
   const bool agrees = found.unit_digest == digest;
   SHOAL_TRY(needs_.store.transaction([&]() -> Result<void> {
     SHOAL_TRY(units_.add_late_result(work.lease, digest, agrees, now()));
@@ -789,19 +870,23 @@ Result<void> JobService::write(std::span<const Change> changes) {
   const std::vector<std::pair<HostId, uint64_t>> serial_list(serials.begin(), serials.end());
   SHOAL_TRY(units_.write(changes, serial_list));
   // Of a result that was judged at once, and is not its unit's, nobody will ask for the bytes.
+  // Which of the leases with the same result the unit's is does not matter.
   std::set<LeaseId> judged;
+  std::map<UnitId, Digest> done_with;
   for (const Change& change : changes) {
     if (const auto* confirmed = std::get_if<ResultConfirmed>(&change))
       judged.insert(confirmed->lease);
     if (const auto* rejected = std::get_if<ResultRejected>(&change)) judged.insert(rejected->lease);
   }
   for (const Change& change : changes) {
-    if (const auto* done = std::get_if<UnitDone>(&change)) judged.erase(done->lease);
+    if (const auto* done = std::get_if<UnitDone>(&change)) done_with[done->unit] = done->digest;
   }
   for (const Change& change : changes) {
     if (const auto* received = std::get_if<ResultReceived>(&change)) {
       const ByteVector& bytes = arrived_.at(received->lease).bytes;
-      if (bytes.empty() || judged.contains(received->lease)) continue;
+      const auto done = done_with.find(received->unit);
+      const bool is_answer = done != done_with.end() && done->second == received->digest;
+      if (judged.contains(received->lease) && !is_answer) continue;
       const bool in_file = bytes.size() > kResultInTableBytesMax;
       if (in_file) {
         SHOAL_TRY(write_file_durably(result_path(received->unit, received->digest), bytes, 0600));
@@ -893,8 +978,9 @@ void JobService::after_commit(std::vector<Change> changes) {
     needs_.journal.note_of_job(ended_event(job->state), "job " + std::to_string(job->job.value),
                                job->job);
     reasons_.erase(job->job);
-    if (is_over(job->state)) forget_job(job->job);
+    if (is_over(job->state)) ended_jobs_.insert(job->job);
   }
+  forget_jobs();
   sample_rates();
 }
 
@@ -913,6 +999,7 @@ void JobService::arm_timer() {
     armed_for_ = nullptr;
     broker_.tick(now());
     finish_tasks();
+    forget_jobs();
     schedule();
   }));
 }
@@ -1070,15 +1157,20 @@ Result<JobId> JobService::submit_job(NewJob job) {
         std::clamp(work_flops(model.costs, rows_per_item), Flops{1}, kItemFlopsMax);
     row.context = sums.context_max;
     row.memory = stage_memory(model.costs, sums.context_max, needs_.rows_max);
-    row.unit_items_max = std::clamp<int64_t>(int64_t{limits::kTokensPerUnitMax} / sums.tokens_max,
-                                             1, limits::kItemsPerUnitMax);
+    row.unit_items_max = unit_items_max(spec.kind, sums.tokens_max, model.manifest.width);
     row.unit_target = spec.unit_target;
     row.items_digest = task.items;
     for (const size_t after : spec.after) row.after.push_back(TaskId{static_cast<int64_t>(after)});
     stored.tasks.push_back(std::move(row));
   }
-  SHOAL_TRY(jobs_.add(stored));
-  SHOAL_TRY(take_up_job(stored, nullptr));
+  LiveTasks tasks;
+  SHOAL_TRY(needs_.store.transaction([&]() -> Result<void> {
+    SHOAL_TRY(jobs_.add(stored));
+    SHOAL_TRY_ASSIGN(made, tasks_of(stored));
+    tasks = std::move(made);
+    return {};
+  }));
+  take_up_job(stored, tasks);
   for (auto& [host, facts] : hosts_) {
     // Its classes may be new: what owners deny is looked up again.
     if (needs_.pool.hosts().contains(host)) devices_changed(host);
@@ -1133,6 +1225,8 @@ Result<void> JobService::retry(StoredJob job) {
                  name + " has results that are still being judged; try again later"};
   }
   bool any = job.state == JobState::kFaulted;
+  BrokerRows rows;
+  LiveTasks tasks;
   SHOAL_TRY(needs_.store.transaction([&]() -> Result<void> {
     for (StoredTask& task : job.tasks) {
       SHOAL_TRY_ASSIGN(figures, units_.figures(task.id));
@@ -1145,11 +1239,14 @@ Result<void> JobService::retry(StoredJob job) {
       SHOAL_TRY(jobs_.set_task_state(task.id, task.state));
     }
     if (!any) return Error{ErrorCode::kInvalid, name + " has nothing that was put aside"};
-    return jobs_.set_state(job.id, JobState::kRunning, "", Millis{0});
+    job.state = JobState::kRunning;
+    SHOAL_TRY(jobs_.set_state(job.id, job.state, "", Millis{0}));
+    SHOAL_TRY_ASSIGN(made, tasks_of(job));
+    tasks = std::move(made);
+    return {};
   }));
-  job.state = JobState::kRunning;
-  BrokerRows rows;
-  SHOAL_TRY(take_up_job(job, &rows));
+  take_up_job(job, tasks);
+  SHOAL_TRY(add_rows(job, rows));
   for (const StoredTask& task : job.tasks) SHOAL_TRY(units_.load_open(task.id, rows));
   needs_.journal.note_of_job("job_retried", job.name, job.id);
   return broker_.reopen_job(rows, now());
@@ -1223,8 +1320,12 @@ Result<TaskOutput> JobService::output(JobId id, const std::string& name) {
 }
 
 bool JobService::uses_model(const std::string& name) const {
-  return std::ranges::any_of(
-      tasks_, [&](const auto& entry) { return entry.second->job_class.model == name; });
+  return std::ranges::any_of(tasks_, [&](const auto& entry) {
+    // What waits to be judged of a job that is over needs no model.
+    const bool over = ended_jobs_.contains(entry.second->job) &&
+                      std::ranges::find(unfinished_, entry.first) == unfinished_.end();
+    return entry.second->job_class.model == name && !over;
+  });
 }
 
 }  // namespace shoal

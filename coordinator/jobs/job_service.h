@@ -140,7 +140,8 @@ class JobService final : private kj::TaskSet::ErrorHandler {
 
   // What hosts ask. Each answer comes after the commit of all that it depends on; a failed promise
   // says that nothing of it may be relied on, and the same call can be made again.
-  // `again`: what the device holds already comes first, with keys for its worker of now.
+  // What the device was given and its host never spoke of comes again first: the answer was lost.
+  // `again`: so does all that it holds, with keys for its worker of now.
   kj::Promise<LeaseReply> lease(const DevicePlace& place, Millis wanted, uint32_t count_max,
                                 bool again);
   kj::Promise<RenewReply> renew(const DevicePlace& host, std::vector<LeaseId> leases);
@@ -174,6 +175,7 @@ class JobService final : private kj::TaskSet::ErrorHandler {
     HostId host;
     DeviceId device;
     int64_t first_item = 0, items = 0;
+    bool spoken_of = false;  // Its host named it: it knows that it has it.
   };
   // A device that is there, and what its units hold of it.
   struct LentDevice {
@@ -198,8 +200,12 @@ class JobService final : private kj::TaskSet::ErrorHandler {
 
   Millis now() const;
   Result<void> restore();
-  Result<void> take_up_job(const StoredJob& job, BrokerRows* rows);
-  JobSpec broker_spec(const StoredJob& job) const;
+  using LiveTasks = std::vector<std::shared_ptr<const LiveTask>>;
+  Result<LiveTasks> tasks_of(const StoredJob& job);
+  void take_up_job(const StoredJob& job, const LiveTasks& tasks);
+  Result<void> fault_job(StoredJob& job, const Error& why);
+  Result<void> add_rows(const StoredJob& job, BrokerRows& rows);
+  JobSpec broker_spec(const StoredJob& job);
   JobClassId class_id(const JobClass& job_class);
   std::vector<JobClassId> denied_classes(HostId host) const;
   bool same_owner(HostId a, HostId b) const;
@@ -210,12 +216,13 @@ class JobService final : private kj::TaskSet::ErrorHandler {
   void hold_for(LentDevice& device, TaskId task, LeaseId lease);
   void let_go(LeaseId lease, const LiveLease& live);
   void renew_hold(LentDevice& device);
-  std::vector<Grant> held_grants(LentDevice& device, size_t count_max);
+  std::vector<Grant> held_grants(LentDevice& device, size_t count_max, bool all);
   void end_lease(LeaseId lease);
   Result<LeaseReply> fill_in(const std::vector<Grant>& grants, const LeaseAnswer& answer,
                              DeviceId device);
   Message why(NoWork why, Millis ask_again) const;
   Result<std::optional<FoundLease>> look_up(HostId host, LeaseId lease);
+  Result<std::shared_ptr<const LiveTask>> task_of_ended(const FoundLease& found);
   Result<SubmitReply> late_submit(const FoundLease& found, const Digest& digest,
                                   const LeaseWork& work);
 
@@ -233,7 +240,7 @@ class JobService final : private kj::TaskSet::ErrorHandler {
   Result<void> finish_task(TaskId id);
   Result<void> make_items(const StoredTask& source, const LiveTask& task);
   void finish_tasks();
-  void forget_job(JobId job);
+  void forget_jobs();
   Result<OutputWriter> write_output(TaskId task, const LiveTask& live,
                                     const std::filesystem::path& path);
   Result<ByteVector> result_bytes(const EndedUnit& unit) const;
@@ -252,6 +259,7 @@ class JobService final : private kj::TaskSet::ErrorHandler {
 
   std::map<TaskId, std::shared_ptr<const LiveTask>> tasks_;  // Of jobs that live.
   std::map<JobId, std::vector<TaskId>> live_jobs_;
+  std::set<JobId> ended_jobs_;  // Of these, those that are over and not forgotten yet.
   std::unordered_map<LeaseId, LiveLease> leases_;        // Those that hold.
   std::map<DeviceId, std::set<LeaseId>> device_leases_;  // The same.
   std::map<DeviceId, LentDevice> devices_;

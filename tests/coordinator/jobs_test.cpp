@@ -8,8 +8,11 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "coordinator/jobs/items_file.h"
 #include "coordinator/jobs/job_file.h"
+#include "coordinator/store/store.h"
 #include "coordinator/work/manifest.h"
+#include "schema/limits.h"
 #include "tests/coordinator/faulty_vfs.h"
 #include "tests/coordinator/unit_host.h"
 
@@ -223,7 +226,12 @@ class JobsTest : public QObject {
   void a_late_result_is_paid_once_to_an_owner();
   void what_a_banned_host_holds_goes_to_others_at_once();
   void what_is_no_result_is_refused();
-  void a_restart_loses_nothing();
+  void a_lost_answer_strands_no_unit();
+  void a_late_result_can_be_the_one_that_counts();
+  void a_units_answer_fits_into_a_message();
+  void a_kill_loses_nothing();
+  void a_kill_between_an_output_and_its_items_stops_no_task();
+  void a_job_that_lacks_something_stops_no_other();
   void a_job_can_be_paused_resumed_and_cancelled();
   void a_device_without_work_is_told_why();
   void what_fails_everywhere_is_put_aside_and_tried_again();
@@ -343,13 +351,22 @@ void JobsTest::a_host_that_dies_loses_nothing() {
   const uint64_t id = submit_job(world, kGenerate, {{"prompts.jsonl", prompts()}}).id;
   const GotUnits taken = mortal.lease(600, 4);
   QVERIFY(!taken.units.empty());
+  QCOMPARE(taken.units.size(), size_t{2});
   mortal.host.kill();
   work_all(world, {&second, &third}, 150);
   QVERIFY2(job_of(world, id)["state"] == "done", job_of(world, id).dump().c_str());
   QCOMPARE(wrong_lines(output_of(world, id)), QByteArray());
-  // It comes back, and what it brings is too late: that counts for nothing and against nobody.
+  // It comes back, and what it brings is too late, but it is paid for what agrees.
   mortal.host.connect();
   QCOMPARE(mortal.submit(taken.units[0]), std::string("notNeeded"));
+  QCOMPARE(mortal.last_why, std::string("batch.late"));
+  QCOMPARE(mortal.submit(taken.units[0]), std::string("repeated"));
+  QCOMPARE(mortal.submit(taken.units[1], [](auto& results) { results[0].tokens[0] = 99; }),
+           std::string("notNeeded"));
+  const auto receipts = mortal.host.receipts();
+  QCOMPARE(receipts.size(), size_t{2});
+  QVERIFY(receipts[0].verdict == ReceiptVerdict::kConfirmed && receipts[0].credit > 0);
+  QVERIFY(receipts[1].verdict == ReceiptVerdict::kRejected);
   auto response = reconcile(world);
   QCOMPARE(report_of(response).getProblemCount(), uint64_t{0});
 }
@@ -471,7 +488,87 @@ void JobsTest::what_is_no_result_is_refused() {
   }
 }
 
-void JobsTest::a_restart_loses_nothing() {
+void JobsTest::a_lost_answer_strands_no_unit() {
+  World world(small_units);
+  world.publish(make_toy_model("toy", 100, 1'000'000));
+  world.stop();
+  world.store_vfs = faulty_vfs();
+  fail_writes_after(-1);
+  world.start();
+  UnitHost first(world.add_host("first"));
+  first.keep_desk();
+  const uint64_t id = submit_job(world, kGenerate, {{"prompts.jsonl", prompts()}}).id;
+  // The answer never comes: neither is the first on this desk, nor one of later.
+  fail_writes_after(0);
+  QVERIFY_EXCEPTION_THROWN(first.lease(600, 1), kj::Exception);
+  fail_writes_after(-1);
+  world.pass_time(Millis{3000});
+  const GotUnits got = first.lease(600, 1);
+  QCOMPARE(got.units.size(), size_t{1});
+  QCOMPARE(job_of(world, id)["tasks"][0]["leased"].get<size_t>(), got.units[0].items.size());
+  const GotUnits again = first.lease(600, 1);
+  QCOMPARE(again.units.size(), size_t{1});
+  QCOMPARE(again.units[0].lease, got.units[0].lease);
+  // It speaks of the unit, so it has it: then it gets another one.
+  QVERIFY(first.renew({got.units[0].lease})[0] > 0);
+  const GotUnits other = first.lease(600, 1);
+  QCOMPARE(other.units.size(), size_t{1});
+  QVERIFY(other.units[0].lease != got.units[0].lease);
+  QCOMPARE(first.lease(600, 2).units[0].lease, other.units[0].lease);
+}
+
+// The first result of a unit is wrong, the second late: when a third agrees with the second, the
+// unit's result is that of the earliest lease.
+void JobsTest::a_late_result_can_be_the_one_that_counts() {
+  World world([](CoordinatorSettings& settings) {
+    small_units(settings);
+    settings.jobs.rules.unit_items_max = 1;
+    settings.jobs.rules.newcomer_units = 0;
+    settings.jobs.rules.audit_floor = 0;
+  });
+  world.publish(make_toy_model("toy", 100, 1'000'000));
+  UnitHost believed(world.add_host("believed")), slow(world.add_host("slow")),
+      judge(world.add_host("judge"));
+  auto request = world.admin().setHostStandingRequest();
+  request.setHostId(judge.host.id);
+  request.setStanding(rpc::HostInfo::Standing::TRUSTED);
+  world.run(request.send().ignoreResult());
+  const uint64_t before = submit_job(world, kGenerate, {{"prompts.jsonl", prompts(100)}}).id;
+  work_all(world, {&believed, &judge}, 80);
+  QCOMPARE(state_of(world, before), std::string("done"));
+
+  const uint64_t id = submit_job(world, kGenerate, {{"prompts.jsonl", prompts(5)}}).id;
+  const GotUnits wrong = believed.lease(600, 1);
+  QCOMPARE(wrong.units.size(), size_t{1});
+  world.pass_time(Millis{20'000});
+  const GotUnits late = slow.lease(600, 1);
+  QCOMPARE(late.units.size(), size_t{1});
+  QCOMPARE(late.units[0].id, wrong.units[0].id);
+  world.pass_time(Millis{20'000});
+  QCOMPARE(believed.submit(wrong.units[0], [](auto& results) { results[0].tokens[0] = 99; }),
+           std::string("accepted"));
+  QCOMPARE(slow.submit(late.units[0]), std::string("notNeeded"));
+  QCOMPARE(slow.last_why, std::string("batch.late"));
+  work_all(world, {&judge}, 20);
+  QVERIFY2(state_of(world, id) == "done", job_of(world, id).dump().c_str());
+  const Output output = output_of(world, id);
+  QCOMPARE(wrong_lines(output, 5), QByteArray());
+  QVERIFY(!output.digest.empty());
+}
+
+void JobsTest::a_units_answer_fits_into_a_message() {
+  const auto most = [](TaskKind kind, int64_t tokens, int64_t width) {
+    return unit_items_max(kind, tokens, width);
+  };
+  QCOMPARE(most(TaskKind::kEmbed, 10, 8192), int64_t{1024});
+  QVERIFY(most(TaskKind::kEmbed, 10, 8192) * 8192 * 4 <= int64_t{limits::kHiddenBytesMax});
+  QCOMPARE(most(TaskKind::kEmbed, 10, int64_t{1} << 30), int64_t{1});
+  QCOMPARE(most(TaskKind::kEmbed, 10, 64), int64_t{limits::kItemsPerUnitMax});
+  QCOMPARE(most(TaskKind::kScore, 10, 8192), int64_t{limits::kItemsPerUnitMax});
+  QCOMPARE(most(TaskKind::kGenerate, 4096, 64), int64_t{limits::kTokensPerUnitMax} / 4096);
+}
+
+void JobsTest::a_kill_loses_nothing() {
   World world(small_units);
   world.publish(make_toy_model("toy", 100, 1'000'000));
   UnitHost first(world.add_host("first")), second(world.add_host("second")),
@@ -484,7 +581,7 @@ void JobsTest::a_restart_loses_nothing() {
     const GotUnits held = first.lease(600, 1);
     second.work(1);
     third.work(1);
-    world.stop();
+    world.kill();
     // Long enough for every lease to end, had the coordinator been there.
     world.clock.advance(Millis{100'000});
     world.start();
@@ -502,6 +599,84 @@ void JobsTest::a_restart_loses_nothing() {
   auto response = reconcile(world);
   QCOMPARE(report_of(response).getProblemCount(), uint64_t{0});
   QCOMPARE(report_of(response).getCreditRejected(), 0.0);
+}
+
+void JobsTest::a_kill_between_an_output_and_its_items_stops_no_task() {
+  World world(small_units);
+  world.publish(make_toy_model("toy", 100, 1'000'000));
+  UnitHost first(world.add_host("first")), second(world.add_host("second"));
+  const std::string spec = kGenerate +
+                           "[[tasks]]\nname = \"place\"\nkind = \"embed\"\nmodel = \"toy\"\n"
+                           "input = \"@write\"\n";
+  const uint64_t id = submit_job(world, spec, {{"prompts.jsonl", prompts(7)}}).id;
+  for (int turn = 0; turn < 60 && output_of(world, id, "write").digest.empty(); ++turn) {
+    for (UnitHost* host : {&first, &second}) host->work(1);
+    world.pass_time(Millis{100});
+  }
+  QVERIFY(job_of(world, id)["state"] == "running");
+  world.kill();
+  {  // As it was before the last of both was stored.
+    const auto store = Store::open(world.folder / "data").value();
+    Query query = store->query("UPDATE task SET items_digest = x'' WHERE position = 1");
+    QVERIFY(query.run().ok());
+    QCOMPARE(store->changes(), int64_t{1});
+  }
+  world.start();
+  for (UnitHost* host : {&first, &second}) host->host.connect();
+  work_all(world, {&first, &second}, 60);
+  QVERIFY2(job_of(world, id)["state"] == "done", job_of(world, id).dump().c_str());
+  QCOMPARE(output_of(world, id).lines.size(), size_t{7});
+}
+
+void JobsTest::a_job_that_lacks_something_stops_no_other() {
+  World world(small_units);
+  world.publish(make_toy_model("toy", 100, 1'000'000));
+  world.publish(make_toy_model("other", 100, 1'000'000));
+  UnitHost first(world.add_host("first")), second(world.add_host("second"));
+  const auto remove_model = [&](const char* name) {
+    auto request = world.admin().removeModelRequest();
+    request.setName(name);
+    world.run(request.send().ignoreResult());
+  };
+  // A result of a job that is over waits for its check, and the job's model goes.
+  std::string of_other = kGenerate;
+  of_other.replace(of_other.find("\"toy\""), 5, "\"other\"");
+  const uint64_t cancelled = submit_job(world, of_other, {{"prompts.jsonl", prompts()}}).id;
+  const GotUnits got = first.lease(600, 1);
+  QCOMPARE(first.submit(got.units.at(0)), std::string("accepted"));
+  QVERIFY_EXCEPTION_THROWN(remove_model("other"), kj::Exception);
+  change(world, cancelled, rpc::Admin::JobChange::CANCEL);
+  remove_model("other");
+  // Of a job that runs, the items are damaged.
+  const uint64_t damaged = submit_job(world, kGenerate, {{"prompts.jsonl", prompts()}}).id;
+  const std::filesystem::path jobs = world.folder / "data" / "jobs";
+  std::filesystem::path items;
+  for (const auto& entry : std::filesystem::directory_iterator(jobs)) {
+    // That of the cancelled job is the same.
+    if (entry.path().extension() == ".items") items = entry.path();
+  }
+  const uint64_t whole = submit_job(world, kGenerate, {{"prompts.jsonl", prompts(10)}}).id;
+  QCOMPARE(first.lease(600, 1).units.size(), size_t{1});
+  world.kill();
+  std::filesystem::rename(items, world.folder / "items");
+  world.start();
+  for (UnitHost* host : {&first, &second}) host->host.connect();
+  QCOMPARE(state_of(world, cancelled), std::string("cancelled"));
+  const Json job = job_of(world, damaged);
+  QCOMPARE(job["state"].get<std::string>(), std::string("failed"));
+  QVERIFY2(job["reason"].get<std::string>().find("cannot go on") != std::string::npos,
+           job.dump().c_str());
+  work_all(world, {&first, &second}, 60);
+  QVERIFY2(state_of(world, whole) == "done", job_of(world, whole).dump().c_str());
+  QCOMPARE(wrong_lines(output_of(world, whole), 10), QByteArray());
+  // It is refused while it is as it was, and nothing of the refusal stays.
+  QVERIFY_EXCEPTION_THROWN(change(world, damaged, rpc::Admin::JobChange::RETRY), kj::Exception);
+  QCOMPARE(state_of(world, damaged), std::string("failed"));
+  std::filesystem::rename(world.folder / "items", items);
+  change(world, damaged, rpc::Admin::JobChange::RETRY);
+  work_all(world, {&first, &second}, 60);
+  QVERIFY2(state_of(world, damaged) == "done", job_of(world, damaged).dump().c_str());
+  QCOMPARE(wrong_lines(output_of(world, damaged)), QByteArray());
 }
 
 void JobsTest::a_job_can_be_paused_resumed_and_cancelled() {
@@ -527,7 +702,10 @@ void JobsTest::a_job_can_be_paused_resumed_and_cancelled() {
   change(world, id, rpc::Admin::JobChange::CANCEL);
   QCOMPARE(state_of(world, id), std::string("cancelled"));
   QCOMPARE(first.renew({got.units[0].lease})[0], uint64_t{0});
+  // Nobody can check it any more: it is not paid, and counts against nobody.
   QCOMPARE(first.submit(got.units[0]), std::string("notNeeded"));
+  QCOMPARE(first.last_why, std::string("batch.not_needed"));
+  QCOMPARE(first.host.receipts().size(), size_t{0});
   QVERIFY_EXCEPTION_THROWN(change(world, id, rpc::Admin::JobChange::PAUSE), kj::Exception);
   QVERIFY_EXCEPTION_THROWN(change(world, 99, rpc::Admin::JobChange::CANCEL), kj::Exception);
 }

@@ -41,6 +41,9 @@ ToyResult toy_result(const GotUnit& unit, size_t index) {
 }
 
 rpc::UnitDesk::Client UnitHost::desk() {
+  KJ_IF_MAYBE (kept, desk_) {
+    return *kept;
+  }
   return KJ_ASSERT_NONNULL(host.session).unitsRequest().send().getDesk();
 }
 

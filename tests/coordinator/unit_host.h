@@ -52,11 +52,15 @@ class UnitHost {
   // Leases, and submits what it got, until it gets nothing. How many units it did.
   int work(int units_max = 1000);
   bool lies = false;  // Of generate: the first token is another one.
+  // All calls go to one desk from then on, as a client's do; else each to one of its own.
+  void keep_desk() { desk_ = desk(); }
 
   FakeHost& host;
 
  private:
   rpc::UnitDesk::Client desk();
+
+  kj::Maybe<rpc::UnitDesk::Client> desk_;
 };
 
 }  // namespace shoal::test

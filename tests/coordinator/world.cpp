@@ -314,6 +314,15 @@ void World::stop() {
   coordinator.reset();
 }
 
+void World::kill() {
+  // What a kill leaves is what the disk has now.
+  std::filesystem::copy(folder / "data", folder / "killed",
+                        std::filesystem::copy_options::recursive);
+  stop();
+  std::filesystem::remove_all(folder / "data");
+  std::filesystem::rename(folder / "killed", folder / "data");
+}
+
 FakeHost& World::add_host(const std::string& name, HostOptions options) {
   options.name = name;
   hosts.push_back(std::make_unique<FakeHost>(*this, std::move(options)));

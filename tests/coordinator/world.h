@@ -126,6 +126,8 @@ class World {
 
   void start();  // The coordinator, on the data folder. In the constructor, and after stop().
   void stop();
+  // The coordinator is killed: what it has not stored is lost, and its orderly end never comes.
+  void kill();
 
   FakeHost& add_host(const std::string& name, HostOptions options = {});  // Connected.
   void publish(const ToyModel& model, const std::string& purpose = "");
