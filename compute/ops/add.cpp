@@ -1,5 +1,6 @@
 // add: y = a + b. The residual of a block.
 
+#include "compute/ops/elementwise.h"
 #include "compute/ops/op.h"
 #include "compute/ops/samples.h"
 #include "shaders/exact_math.h"
@@ -8,33 +9,11 @@ namespace shoal::compute {
 namespace {
 
 Result<void> check(const Graph& graph, const Op& op) {
-  const Value& a = graph.values[op.inputs[0]];
-  const Value& b = graph.values[op.inputs[1]];
-  const Value& y = graph.values[op.output];
-  if (!is_rows(a, DType::kF32)) return shape_error("its first input", a, "f32[rows, width]");
-  if (!is_rows(b, DType::kF32) || b.shape != a.shape)
-    return shape_error("its second input", b, describe(a));
-  if (!is_rows(y, DType::kF32) || y.shape != a.shape)
-    return shape_error("its output", y, describe(a));
-  return {};
+  return check_alike(graph, op, {"its first input", "its second input"});
 }
-
-int64_t flops(const Graph& graph, const Op& op, const Dims& dims) {
-  const Value& y = graph.values[op.output];
-  return rows_of(y, dims) * y.shape[1];
-}
-
-DType variant(const Graph&, const Op&) { return DType::kF32; }
 
 ParamBlock params(const Graph& graph, const Op& op, const Dims& dims) {
-  const Value& y = graph.values[op.output];
-  return ParamBlock::of(
-      AddParams{static_cast<uint>(rows_of(y, dims)), static_cast<uint>(y.shape[1])});
-}
-
-Grid grid(const ParamBlock& block) {
-  const auto p = block.as<AddParams>();
-  return {p.rows, p.width};
+  return element_params<AddParams>(graph, op, dims);
 }
 
 Result<void> reference(DType, const ParamBlock& block, std::span<const ByteSpan> inputs,
@@ -69,20 +48,16 @@ std::vector<OpSample> samples() {
       list.push_back(std::move(sample));
     }
   }
-  OpSample overflow{
-      .label = "overflow", .params = ParamBlock::of(AddParams{1, 33}), .non_finite = true};
-  overflow.inputs = {make.floats(1, 33), make.floats(1, 33)};
-  for (SampleBuffer& input : overflow.inputs) store_f32(input.bytes, 32, 3e38f);
-  overflow.output = make.poison(DType::kF32, 1, 33);
-  list.push_back(std::move(overflow));
+  list.push_back(make.failing("overflow", ParamBlock::of(AddParams{1, 33}),
+                              {make.floats(1, 33), make.floats(1, 33)}, 3e38f));
   return list;
 }
 
 }  // namespace
 
 OpSpec add_spec() {
-  return {OpKind::kAdd, 2,    StepBuffer::kNone, check,  flops, variant,
-          params,       grid, reference,         samples};
+  return {OpKind::kAdd, 2,      StepBuffer::kNone,       check,     element_flops<1>,
+          f32_variant,  params, element_grid<AddParams>, reference, samples};
 }
 
 }  // namespace shoal::compute

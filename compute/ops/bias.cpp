@@ -1,5 +1,6 @@
 // bias: the same vector added to every row.
 
+#include "compute/ops/elementwise.h"
 #include "compute/ops/op.h"
 #include "compute/ops/samples.h"
 #include "shaders/exact_math.h"
@@ -8,35 +9,12 @@ namespace shoal::compute {
 namespace {
 
 Result<void> check(const Graph& graph, const Op& op) {
-  const Value& x = graph.values[op.inputs[0]];
-  const Value& bias = graph.values[op.inputs[1]];
-  const Value& y = graph.values[op.output];
-  if (!is_rows(x, DType::kF32)) return shape_error("its input", x, "f32[rows, width]");
-  if (bias.kind != ValueKind::kWeight || bias.dtype != DType::kF32 ||
-      bias.shape != Shape{x.shape[1]}) {
-    return shape_error("its bias", bias, "a weight f32[" + std::to_string(x.shape[1]) + "]");
-  }
-  if (!is_rows(y, DType::kF32) || y.shape != x.shape)
-    return shape_error("its output", y, describe(x));
-  return {};
+  SHOAL_TRY(check_alike(graph, op, {"its input"}));
+  return check_vector(graph.values[op.inputs[1]], "its bias", graph.values[op.output].shape[1]);
 }
-
-int64_t flops(const Graph& graph, const Op& op, const Dims& dims) {
-  const Value& y = graph.values[op.output];
-  return rows_of(y, dims) * y.shape[1];
-}
-
-DType variant(const Graph&, const Op&) { return DType::kF32; }
 
 ParamBlock params(const Graph& graph, const Op& op, const Dims& dims) {
-  const Value& y = graph.values[op.output];
-  return ParamBlock::of(
-      BiasParams{static_cast<uint>(rows_of(y, dims)), static_cast<uint>(y.shape[1])});
-}
-
-Grid grid(const ParamBlock& block) {
-  const auto p = block.as<BiasParams>();
-  return {p.rows, p.width};
+  return element_params<BiasParams>(graph, op, dims);
 }
 
 Result<void> reference(DType, const ParamBlock& block, std::span<const ByteSpan> inputs,
@@ -64,20 +42,16 @@ std::vector<OpSample> samples() {
       list.push_back(std::move(sample));
     }
   }
-  OpSample overflow{
-      .label = "overflow", .params = ParamBlock::of(BiasParams{1, 33}), .non_finite = true};
-  overflow.inputs = {make.floats(1, 33), make.weights(DType::kF32, 1, 33)};
-  for (SampleBuffer& input : overflow.inputs) store_f32(input.bytes, 32, 3e38f);
-  overflow.output = make.poison(DType::kF32, 1, 33);
-  list.push_back(std::move(overflow));
+  list.push_back(make.failing("overflow", ParamBlock::of(BiasParams{1, 33}),
+                              {make.floats(1, 33), make.weights(DType::kF32, 1, 33)}, 3e38f));
   return list;
 }
 
 }  // namespace
 
 OpSpec bias_spec() {
-  return {OpKind::kBias, 2,    StepBuffer::kNone, check,  flops, variant,
-          params,        grid, reference,         samples};
+  return {OpKind::kBias, 2,      StepBuffer::kNone,        check,     element_flops<1>,
+          f32_variant,   params, element_grid<BiasParams>, reference, samples};
 }
 
 }  // namespace shoal::compute

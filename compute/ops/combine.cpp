@@ -3,6 +3,7 @@
 #include <tuple>
 
 #include "compute/graph/limits.h"
+#include "compute/ops/elementwise.h"
 #include "compute/ops/op.h"
 #include "compute/ops/samples.h"
 #include "shaders/exact_math.h"
@@ -35,17 +36,10 @@ int64_t flops(const Graph& graph, const Op& op, const Dims& dims) {
   return rows_of(x, dims) * x.shape[1] * 2;
 }
 
-DType variant(const Graph&, const Op&) { return DType::kF32; }
-
 ParamBlock params(const Graph& graph, const Op& op, const Dims& dims) {
   const Value& y = graph.values[op.output];
   return ParamBlock::of(CombineParams{static_cast<uint>(rows_of(y, dims)),
                                       static_cast<uint>(y.shape[1]), op.experts_used});
-}
-
-Grid grid(const ParamBlock& block) {
-  const auto p = block.as<CombineParams>();
-  return {p.rows, p.width};
 }
 
 Result<void> reference(DType, const ParamBlock& block, std::span<const ByteSpan> inputs,
@@ -96,8 +90,8 @@ std::vector<OpSample> samples() {
 }  // namespace
 
 OpSpec combine_spec() {
-  return {OpKind::kCombine, 2,    StepBuffer::kNone, check,  flops, variant,
-          params,           grid, reference,         samples};
+  return {OpKind::kCombine, 2,      StepBuffer::kNone,           check,     flops,
+          f32_variant,      params, element_grid<CombineParams>, reference, samples};
 }
 
 }  // namespace shoal::compute

@@ -1,5 +1,6 @@
 // embed: a token's row of the table.
 
+#include "compute/ops/elementwise.h"
 #include "compute/ops/op.h"
 #include "compute/ops/samples.h"
 #include "shaders/exact_math.h"
@@ -31,11 +32,6 @@ ParamBlock params(const Graph& graph, const Op& op, const Dims& dims) {
   const Value& table = graph.values[op.inputs[1]];
   return ParamBlock::of(EmbedParams{static_cast<uint>(dims.rows), static_cast<uint>(table.shape[1]),
                                     static_cast<uint>(table.shape[0])});
-}
-
-Grid grid(const ParamBlock& block) {
-  const auto p = block.as<EmbedParams>();
-  return {p.rows, p.width};
 }
 
 Result<void> reference(DType variant, const ParamBlock& block, std::span<const ByteSpan> inputs,
@@ -80,8 +76,8 @@ std::vector<OpSample> samples() {
 }  // namespace
 
 OpSpec embed_spec() {
-  return {OpKind::kEmbed, 2,    StepBuffer::kNone, check,  flops, variant,
-          params,         grid, reference,         samples};
+  return {OpKind::kEmbed, 2,      StepBuffer::kNone,         check,     flops,
+          variant,        params, element_grid<EmbedParams>, reference, samples};
 }
 
 }  // namespace shoal::compute

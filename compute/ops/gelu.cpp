@@ -1,6 +1,7 @@
 // gelu: x times how likely a normal variable is below it, by tanh's approximation or by the error
 // function.
 
+#include "compute/ops/elementwise.h"
 #include "compute/ops/op.h"
 #include "compute/ops/samples.h"
 #include "shaders/exact_math.h"
@@ -9,30 +10,11 @@ namespace shoal::compute {
 namespace {
 
 Result<void> check(const Graph& graph, const Op& op) {
-  const Value& x = graph.values[op.inputs[0]];
-  const Value& y = graph.values[op.output];
-  if (!is_rows(x, DType::kF32)) return shape_error("its input", x, "f32[rows, width]");
-  if (!is_rows(y, DType::kF32) || y.shape != x.shape)
-    return shape_error("its output", y, describe(x));
-  return {};
+  return check_alike(graph, op, {"its input"});
 }
-
-int64_t flops(const Graph& graph, const Op& op, const Dims& dims) {
-  const Value& y = graph.values[op.output];
-  return rows_of(y, dims) * y.shape[1] * 20;
-}
-
-DType variant(const Graph&, const Op&) { return DType::kF32; }
 
 ParamBlock params(const Graph& graph, const Op& op, const Dims& dims) {
-  const Value& y = graph.values[op.output];
-  return ParamBlock::of(GeluParams{static_cast<uint>(rows_of(y, dims)),
-                                   static_cast<uint>(y.shape[1]), op.error_function ? 1u : 0u});
-}
-
-Grid grid(const ParamBlock& block) {
-  const auto p = block.as<GeluParams>();
-  return {p.rows, p.width};
+  return element_params<GeluParams>(graph, op, dims, op.error_function ? 1u : 0u);
 }
 
 Result<void> reference(DType, const ParamBlock& block, std::span<const ByteSpan> inputs,
@@ -65,13 +47,8 @@ std::vector<OpSample> samples() {
         list.push_back(std::move(sample));
       }
     }
-    OpSample infinite{.label = "infinite",
-                      .params = ParamBlock::of(GeluParams{1, 33, error_function}),
-                      .non_finite = true};
-    infinite.inputs = {make.floats(1, 33)};
-    store_f32(infinite.inputs[0].bytes, 32, exact::uintBitsToFloat(0x7F800000u));
-    infinite.output = make.poison(DType::kF32, 1, 33);
-    list.push_back(std::move(infinite));
+    list.push_back(make.failing("infinite", ParamBlock::of(GeluParams{1, 33, error_function}),
+                                {make.floats(1, 33)}, exact::uintBitsToFloat(0x7F800000u)));
   }
   return list;
 }
@@ -79,8 +56,8 @@ std::vector<OpSample> samples() {
 }  // namespace
 
 OpSpec gelu_spec() {
-  return {OpKind::kGelu, 1,    StepBuffer::kNone, check,  flops, variant,
-          params,        grid, reference,         samples};
+  return {OpKind::kGelu, 1,      StepBuffer::kNone,        check,     element_flops<20>,
+          f32_variant,   params, element_grid<GeluParams>, reference, samples};
 }
 
 }  // namespace shoal::compute

@@ -2,6 +2,7 @@
 
 #include "compute/graph/limits.h"
 #include "compute/ops/chunked_sum.h"
+#include "compute/ops/elementwise.h"
 #include "compute/ops/op.h"
 #include "compute/ops/samples.h"
 #include "shaders/exact_math.h"
@@ -10,31 +11,15 @@ namespace shoal::compute {
 namespace {
 
 Result<void> check(const Graph& graph, const Op& op) {
-  const Value& x = graph.values[op.inputs[0]];
-  const Value& y = graph.values[op.output];
-  if (!is_rows(x, DType::kF32)) return shape_error("its input", x, "f32[rows, width]");
-  for (const size_t i : {size_t{1}, size_t{2}}) {
-    const Value& weight = graph.values[op.inputs[i]];
-    if (weight.kind != ValueKind::kWeight || weight.dtype != DType::kF32 ||
-        weight.shape != Shape{x.shape[1]}) {
-      return shape_error(i == 1 ? "its weight" : "its bias", weight,
-                         "a weight f32[" + std::to_string(x.shape[1]) + "]");
-    }
-  }
-  if (!is_rows(y, DType::kF32) || y.shape != x.shape)
-    return shape_error("its output", y, describe(x));
+  SHOAL_TRY(check_alike(graph, op, {"its input"}));
+  const int64_t width = graph.values[op.output].shape[1];
+  SHOAL_TRY(check_vector(graph.values[op.inputs[1]], "its weight", width));
+  SHOAL_TRY(check_vector(graph.values[op.inputs[2]], "its bias", width));
   if (!(op.epsilon >= limits::kEpsilonMin && op.epsilon <= limits::kEpsilonMax)) {
     return Error{ErrorCode::kCorrupt, "its epsilon is not 2^-100 .. 1"};
   }
   return {};
 }
-
-int64_t flops(const Graph& graph, const Op& op, const Dims& dims) {
-  const Value& y = graph.values[op.output];
-  return rows_of(y, dims) * y.shape[1] * 7;
-}
-
-DType variant(const Graph&, const Op&) { return DType::kF32; }
 
 LayerNormParams make_params(int64_t rows, int64_t width, float epsilon) {
   return {static_cast<uint>(rows), static_cast<uint>(width), epsilon,
@@ -116,8 +101,16 @@ std::vector<OpSample> samples() {
 }  // namespace
 
 OpSpec layer_norm_spec() {
-  return {OpKind::kLayerNorm, 3,      StepBuffer::kNone, check, flops, variant, params, grid,
-          reference,          samples};
+  return {OpKind::kLayerNorm,
+          3,
+          StepBuffer::kNone,
+          check,
+          element_flops<7>,
+          f32_variant,
+          params,
+          grid,
+          reference,
+          samples};
 }
 
 }  // namespace shoal::compute

@@ -1,5 +1,6 @@
 // positions: the row of a learned table that belongs to each row's position.
 
+#include "compute/ops/elementwise.h"
 #include "compute/ops/op.h"
 #include "compute/ops/samples.h"
 #include "shaders/exact_math.h"
@@ -28,11 +29,6 @@ ParamBlock params(const Graph& graph, const Op& op, const Dims& dims) {
   return ParamBlock::of(PositionsParams{static_cast<uint>(dims.rows),
                                         static_cast<uint>(table.shape[1]),
                                         static_cast<uint>(table.shape[0])});
-}
-
-Grid grid(const ParamBlock& block) {
-  const auto p = block.as<PositionsParams>();
-  return {p.rows, p.width};
 }
 
 Result<void> reference(DType variant, const ParamBlock& block, std::span<const ByteSpan> inputs,
@@ -80,8 +76,16 @@ std::vector<OpSample> samples() {
 }  // namespace
 
 OpSpec positions_spec() {
-  return {OpKind::kPositions, 1,      StepBuffer::kRowInfo, check, flops, variant, params, grid,
-          reference,          samples};
+  return {OpKind::kPositions,
+          1,
+          StepBuffer::kRowInfo,
+          check,
+          flops,
+          variant,
+          params,
+          element_grid<PositionsParams>,
+          reference,
+          samples};
 }
 
 }  // namespace shoal::compute

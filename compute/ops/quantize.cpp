@@ -1,5 +1,6 @@
 // quantize: activations to int8 in blocks of 32 with an f32 scale each, for the quantised products.
 
+#include "compute/ops/elementwise.h"
 #include "compute/ops/op.h"
 #include "compute/ops/samples.h"
 #include "shaders/exact_math.h"
@@ -23,8 +24,6 @@ int64_t flops(const Graph& graph, const Op& op, const Dims& dims) {
   const Value& y = graph.values[op.output];
   return rows_of(y, dims) * y.shape[1] * 2;
 }
-
-DType variant(const Graph&, const Op&) { return DType::kF32; }
 
 ParamBlock params(const Graph& graph, const Op& op, const Dims& dims) {
   const Value& y = graph.values[op.output];
@@ -105,7 +104,7 @@ std::vector<OpSample> samples() {
 }  // namespace
 
 OpSpec quantize_spec() {
-  return {OpKind::kQuantize, 1,      StepBuffer::kNone, check, flops, variant, params, grid,
+  return {OpKind::kQuantize, 1,      StepBuffer::kNone, check, flops, f32_variant, params, grid,
           reference,         samples};
 }
 

@@ -2,6 +2,7 @@
 
 #include "compute/graph/limits.h"
 #include "compute/ops/chunked_sum.h"
+#include "compute/ops/elementwise.h"
 #include "compute/ops/op.h"
 #include "compute/ops/samples.h"
 #include "shaders/exact_math.h"
@@ -12,34 +13,18 @@ namespace {
 int64_t heads_of(const Op& op) { return op.heads == 0 ? 1 : op.heads; }
 
 Result<void> check(const Graph& graph, const Op& op) {
-  const Value& x = graph.values[op.inputs[0]];
-  const Value& weight = graph.values[op.inputs[1]];
-  const Value& y = graph.values[op.output];
-  if (!is_rows(x, DType::kF32)) return shape_error("its input", x, "f32[rows, width]");
-  const int64_t heads = heads_of(op);
-  if (heads > limits::kHeadsMax || x.shape[1] % heads != 0) {
-    return Error{ErrorCode::kCorrupt, "its " + std::to_string(heads) + " heads do not divide " +
-                                          std::to_string(x.shape[1])};
+  SHOAL_TRY(check_alike(graph, op, {"its input"}));
+  const int64_t heads = heads_of(op), width = graph.values[op.output].shape[1];
+  if (heads > limits::kHeadsMax || width % heads != 0) {
+    return Error{ErrorCode::kCorrupt,
+                 "its " + std::to_string(heads) + " heads do not divide " + std::to_string(width)};
   }
-  const int64_t width = x.shape[1] / heads;
-  if (weight.kind != ValueKind::kWeight || weight.dtype != DType::kF32 ||
-      weight.shape != Shape{width}) {
-    return shape_error("its weight", weight, "a weight f32[" + std::to_string(width) + "]");
-  }
-  if (!is_rows(y, DType::kF32) || y.shape != x.shape)
-    return shape_error("its output", y, describe(x));
+  SHOAL_TRY(check_vector(graph.values[op.inputs[1]], "its weight", width / heads));
   const bool sane = op.epsilon == 0.0f ||
                     (op.epsilon >= limits::kEpsilonMin && op.epsilon <= limits::kEpsilonMax);
   if (!sane) return Error{ErrorCode::kCorrupt, "its epsilon is not 0 or 2^-100 .. 1"};
   return {};
 }
-
-int64_t flops(const Graph& graph, const Op& op, const Dims& dims) {
-  const Value& y = graph.values[op.output];
-  return rows_of(y, dims) * y.shape[1] * 4;
-}
-
-DType variant(const Graph&, const Op&) { return DType::kF32; }
 
 RmsNormParams make_params(int64_t rows, int64_t width, float epsilon) {
   return {static_cast<uint>(rows), static_cast<uint>(width), epsilon,
@@ -113,7 +98,7 @@ std::vector<OpSample> samples() {
 }  // namespace
 
 OpSpec rms_norm_spec() {
-  return {OpKind::kRmsNorm, 2,    StepBuffer::kNone, check,  flops, variant,
+  return {OpKind::kRmsNorm, 2,    StepBuffer::kNone, check,  element_flops<4>, f32_variant,
           params,           grid, reference,         samples};
 }
 

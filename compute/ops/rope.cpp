@@ -1,6 +1,7 @@
 // rope: turns pairs of each head's elements by an angle that grows with the position.
 
 #include "compute/graph/limits.h"
+#include "compute/ops/elementwise.h"
 #include "compute/ops/op.h"
 #include "compute/ops/rope_table.h"
 #include "compute/ops/samples.h"
@@ -37,8 +38,6 @@ int64_t flops(const Graph& graph, const Op& op, const Dims& dims) {
   const Value& y = graph.values[op.output];
   return rows_of(y, dims) * y.shape[1] * 3;
 }
-
-DType variant(const Graph&, const Op&) { return DType::kF32; }
 
 ParamBlock params(const Graph& graph, const Op& op, const Dims& dims) {
   return ParamBlock::of(RopeParams{static_cast<uint>(dims.rows), op.heads, op.head_dim,
@@ -122,7 +121,7 @@ std::vector<OpSample> samples() {
 }  // namespace
 
 OpSpec rope_spec() {
-  return {OpKind::kRope, 2,      StepBuffer::kRowInfo, check, flops, variant, params, grid,
+  return {OpKind::kRope, 2,      StepBuffer::kRowInfo, check, flops, f32_variant, params, grid,
           reference,     samples};
 }
 

@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "compute/graph/limits.h"
+#include "compute/ops/elementwise.h"
 #include "compute/ops/op.h"
 #include "compute/ops/samples.h"
 #include "shaders/exact_math.h"
@@ -31,8 +32,6 @@ Result<void> check(const Graph& graph, const Op& op) {
 int64_t flops(const Graph& graph, const Op& op, const Dims& dims) {
   return rows_of(graph.values[op.output], dims) * op.experts * (op.experts_used + 15);
 }
-
-DType variant(const Graph&, const Op&) { return DType::kF32; }
 
 ParamBlock params(const Graph& graph, const Op& op, const Dims& dims) {
   return ParamBlock::of(RouteParams{static_cast<uint>(rows_of(graph.values[op.output], dims)),
@@ -112,7 +111,7 @@ std::vector<OpSample> samples() {
 }  // namespace
 
 OpSpec route_spec() {
-  return {OpKind::kRoute, 1,    StepBuffer::kNone, check,  flops, variant,
+  return {OpKind::kRoute, 1,    StepBuffer::kNone, check,  flops, f32_variant,
           params,         grid, reference,         samples};
 }
 

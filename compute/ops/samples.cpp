@@ -193,6 +193,15 @@ SampleBuffer SampleMaker::row_info(const std::vector<RowInfo>& rows) {
   return buffer;
 }
 
+OpSample SampleMaker::failing(const char* label, const ParamBlock& params,
+                              std::vector<SampleBuffer> inputs, float bad) {
+  OpSample sample{
+      .label = label, .params = params, .inputs = std::move(inputs), .non_finite = true};
+  for (SampleBuffer& input : sample.inputs) store_f32(input.bytes, 32, bad);
+  sample.output = poison(DType::kF32, 1, 33);
+  return sample;
+}
+
 SampleBuffer SampleMaker::poison(DType dtype, int64_t rows, int64_t columns) {
   SampleBuffer buffer = make_buffer(dtype, rows, columns);
   std::fill(buffer.bytes.begin(), buffer.bytes.end(), std::byte{0x5A});

@@ -44,6 +44,9 @@ class SampleMaker {
   SampleBuffer q8_rows(int64_t rows, int64_t columns, Pattern pattern = Pattern::kOrdinary);
   SampleBuffer integers(const std::vector<int32_t>& values);
   SampleBuffer row_info(const std::vector<RowInfo>& rows);
+  // Inputs of one row of 33, whose last number becomes `bad`, so that the call must fail.
+  OpSample failing(const char* label, const ParamBlock& params, std::vector<SampleBuffer> inputs,
+                   float bad);
   SampleBuffer poison(DType dtype, int64_t rows, int64_t columns);  // What an output holds before.
 
  private:

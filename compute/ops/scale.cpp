@@ -1,6 +1,7 @@
 // scale: every element times one number.
 
 #include "compute/graph/limits.h"
+#include "compute/ops/elementwise.h"
 #include "compute/ops/op.h"
 #include "compute/ops/samples.h"
 #include "shaders/exact_math.h"
@@ -9,33 +10,15 @@ namespace shoal::compute {
 namespace {
 
 Result<void> check(const Graph& graph, const Op& op) {
-  const Value& x = graph.values[op.inputs[0]];
-  const Value& y = graph.values[op.output];
-  if (!is_rows(x, DType::kF32)) return shape_error("its input", x, "f32[rows, width]");
-  if (!is_rows(y, DType::kF32) || y.shape != x.shape)
-    return shape_error("its output", y, describe(x));
+  SHOAL_TRY(check_alike(graph, op, {"its input"}));
   if (!(op.scale >= limits::kScaleMin && op.scale <= limits::kScaleMax)) {
     return Error{ErrorCode::kCorrupt, "its scale is not in 2^-50 .. 2^50"};
   }
   return {};
 }
 
-int64_t flops(const Graph& graph, const Op& op, const Dims& dims) {
-  const Value& y = graph.values[op.output];
-  return rows_of(y, dims) * y.shape[1] * 1;
-}
-
-DType variant(const Graph&, const Op&) { return DType::kF32; }
-
 ParamBlock params(const Graph& graph, const Op& op, const Dims& dims) {
-  const Value& y = graph.values[op.output];
-  return ParamBlock::of(
-      ScaleParams{static_cast<uint>(rows_of(y, dims)), static_cast<uint>(y.shape[1]), op.scale});
-}
-
-Grid grid(const ParamBlock& block) {
-  const auto p = block.as<ScaleParams>();
-  return {p.rows, p.width};
+  return element_params<ScaleParams>(graph, op, dims, op.scale);
 }
 
 Result<void> reference(DType, const ParamBlock& block, std::span<const ByteSpan> inputs,
@@ -69,8 +52,8 @@ std::vector<OpSample> samples() {
 }  // namespace
 
 OpSpec scale_spec() {
-  return {OpKind::kScale, 1,    StepBuffer::kNone, check,  flops, variant,
-          params,         grid, reference,         samples};
+  return {OpKind::kScale, 1,      StepBuffer::kNone,         check,     element_flops<1>,
+          f32_variant,    params, element_grid<ScaleParams>, reference, samples};
 }
 
 }  // namespace shoal::compute

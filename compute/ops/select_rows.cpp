@@ -1,5 +1,6 @@
 // select_rows: keeps the rows whose logits are wanted, so that the head multiplies no others.
 
+#include "compute/ops/elementwise.h"
 #include "compute/ops/op.h"
 #include "compute/ops/samples.h"
 #include "shaders/exact_math.h"
@@ -20,17 +21,10 @@ Result<void> check(const Graph& graph, const Op& op) {
 
 int64_t flops(const Graph&, const Op&, const Dims&) { return 0; }
 
-DType variant(const Graph&, const Op&) { return DType::kF32; }
-
 ParamBlock params(const Graph& graph, const Op& op, const Dims& dims) {
   return ParamBlock::of(SelectRowsParams{static_cast<uint>(dims.outputs),
                                          static_cast<uint>(graph.values[op.output].shape[1]),
                                          static_cast<uint>(dims.rows)});
-}
-
-Grid grid(const ParamBlock& block) {
-  const auto p = block.as<SelectRowsParams>();
-  return {p.rows, p.width};
 }
 
 Result<void> reference(DType, const ParamBlock& block, std::span<const ByteSpan> inputs,
@@ -69,8 +63,16 @@ std::vector<OpSample> samples() {
 }  // namespace
 
 OpSpec select_rows_spec() {
-  return {OpKind::kSelectRows, 1,      StepBuffer::kPicked, check, flops, variant, params, grid,
-          reference,           samples};
+  return {OpKind::kSelectRows,
+          1,
+          StepBuffer::kPicked,
+          check,
+          flops,
+          f32_variant,
+          params,
+          element_grid<SelectRowsParams>,
+          reference,
+          samples};
 }
 
 }  // namespace shoal::compute

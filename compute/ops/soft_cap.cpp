@@ -1,6 +1,7 @@
 // soft_cap: keeps values between -cap and cap, smoothly: cap * tanh(x / cap).
 
 #include "compute/graph/limits.h"
+#include "compute/ops/elementwise.h"
 #include "compute/ops/op.h"
 #include "compute/ops/samples.h"
 #include "shaders/exact_math.h"
@@ -9,33 +10,15 @@ namespace shoal::compute {
 namespace {
 
 Result<void> check(const Graph& graph, const Op& op) {
-  const Value& x = graph.values[op.inputs[0]];
-  const Value& y = graph.values[op.output];
-  if (!is_rows(x, DType::kF32)) return shape_error("its input", x, "f32[rows, width]");
-  if (!is_rows(y, DType::kF32) || y.shape != x.shape)
-    return shape_error("its output", y, describe(x));
+  SHOAL_TRY(check_alike(graph, op, {"its input"}));
   if (!(op.cap >= limits::kCapMin && op.cap <= limits::kCapMax)) {
     return Error{ErrorCode::kCorrupt, "its cap is not in 2^-20 .. 2^20"};
   }
   return {};
 }
 
-int64_t flops(const Graph& graph, const Op& op, const Dims& dims) {
-  const Value& y = graph.values[op.output];
-  return rows_of(y, dims) * y.shape[1] * 20;
-}
-
-DType variant(const Graph&, const Op&) { return DType::kF32; }
-
 ParamBlock params(const Graph& graph, const Op& op, const Dims& dims) {
-  const Value& y = graph.values[op.output];
-  return ParamBlock::of(SoftCapParams{static_cast<uint>(rows_of(y, dims)),
-                                      static_cast<uint>(y.shape[1]), op.cap, 1.0f / op.cap});
-}
-
-Grid grid(const ParamBlock& block) {
-  const auto p = block.as<SoftCapParams>();
-  return {p.rows, p.width};
+  return element_params<SoftCapParams>(graph, op, dims, op.cap, 1.0f / op.cap);
 }
 
 Result<void> reference(DType, const ParamBlock& block, std::span<const ByteSpan> inputs,
@@ -69,21 +52,16 @@ std::vector<OpSample> samples() {
       }
     }
   }
-  OpSample infinite{.label = "infinite",
-                    .params = ParamBlock::of(SoftCapParams{1, 33, 30.0f, 1.0f / 30.0f}),
-                    .non_finite = true};
-  infinite.inputs = {make.floats(1, 33)};
-  store_f32(infinite.inputs[0].bytes, 32, exact::uintBitsToFloat(0x7F800000u));
-  infinite.output = make.poison(DType::kF32, 1, 33);
-  list.push_back(std::move(infinite));
+  list.push_back(make.failing("infinite", ParamBlock::of(SoftCapParams{1, 33, 30.0f, 1.0f / 30.0f}),
+                              {make.floats(1, 33)}, exact::uintBitsToFloat(0x7F800000u)));
   return list;
 }
 
 }  // namespace
 
 OpSpec soft_cap_spec() {
-  return {OpKind::kSoftCap, 1,    StepBuffer::kNone, check,  flops, variant,
-          params,           grid, reference,         samples};
+  return {OpKind::kSoftCap, 1,      StepBuffer::kNone,           check,     element_flops<20>,
+          f32_variant,      params, element_grid<SoftCapParams>, reference, samples};
 }
 
 }  // namespace shoal::compute

@@ -1,5 +1,6 @@
 // swiglu: y = silu(gate) * up. The middle of a gated feed-forward.
 
+#include "compute/ops/elementwise.h"
 #include "compute/ops/op.h"
 #include "compute/ops/samples.h"
 #include "shaders/exact_math.h"
@@ -8,33 +9,11 @@ namespace shoal::compute {
 namespace {
 
 Result<void> check(const Graph& graph, const Op& op) {
-  const Value& gate = graph.values[op.inputs[0]];
-  const Value& up = graph.values[op.inputs[1]];
-  const Value& y = graph.values[op.output];
-  if (!is_rows(gate, DType::kF32)) return shape_error("its gate", gate, "f32[rows, width]");
-  if (!is_rows(up, DType::kF32) || up.shape != gate.shape)
-    return shape_error("its up", up, describe(gate));
-  if (!is_rows(y, DType::kF32) || y.shape != gate.shape)
-    return shape_error("its output", y, describe(gate));
-  return {};
+  return check_alike(graph, op, {"its gate", "its up"});
 }
-
-int64_t flops(const Graph& graph, const Op& op, const Dims& dims) {
-  const Value& y = graph.values[op.output];
-  return rows_of(y, dims) * y.shape[1] * 4;
-}
-
-DType variant(const Graph&, const Op&) { return DType::kF32; }
 
 ParamBlock params(const Graph& graph, const Op& op, const Dims& dims) {
-  const Value& y = graph.values[op.output];
-  return ParamBlock::of(
-      SwigluParams{static_cast<uint>(rows_of(y, dims)), static_cast<uint>(y.shape[1])});
-}
-
-Grid grid(const ParamBlock& block) {
-  const auto p = block.as<SwigluParams>();
-  return {p.rows, p.width};
+  return element_params<SwigluParams>(graph, op, dims);
 }
 
 Result<void> reference(DType, const ParamBlock& block, std::span<const ByteSpan> inputs,
@@ -73,20 +52,16 @@ std::vector<OpSample> samples() {
       list.push_back(std::move(sample));
     }
   }
-  OpSample overflow{
-      .label = "overflow", .params = ParamBlock::of(SwigluParams{1, 33}), .non_finite = true};
-  overflow.inputs = {make.floats(1, 33), make.floats(1, 33)};
-  for (SampleBuffer& input : overflow.inputs) store_f32(input.bytes, 32, 1e20f);
-  overflow.output = make.poison(DType::kF32, 1, 33);
-  list.push_back(std::move(overflow));
+  list.push_back(make.failing("overflow", ParamBlock::of(SwigluParams{1, 33}),
+                              {make.floats(1, 33), make.floats(1, 33)}, 1e20f));
   return list;
 }
 
 }  // namespace
 
 OpSpec swiglu_spec() {
-  return {OpKind::kSwiglu, 2,    StepBuffer::kNone, check,  flops, variant,
-          params,          grid, reference,         samples};
+  return {OpKind::kSwiglu, 2,      StepBuffer::kNone,          check,     element_flops<4>,
+          f32_variant,     params, element_grid<SwigluParams>, reference, samples};
 }
 
 }  // namespace shoal::compute

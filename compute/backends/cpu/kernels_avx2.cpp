@@ -855,7 +855,10 @@ bool quantize_avx2(const KernelCall& call, int64_t first, int64_t last) {
   return in_range;
 }
 
-bool add_avx2(const KernelCall& call, int64_t first, int64_t last) {
+// Of each number of two inputs: `f8` of eight at a time, `f1` of what is left, both of flushed
+// numbers. The parameters of such ops are alike.
+template <class F8, class F1>
+bool pairwise(const KernelCall& call, int64_t first, int64_t last, const F8& f8, const F1& f1) {
   const auto p = call.as<AddParams>();
   const int64_t end = smaller(int64_t{p.rows} * p.width, last * kSpan);
   const float* a = call.floats(0);
@@ -864,54 +867,32 @@ bool add_avx2(const KernelCall& call, int64_t first, int64_t last) {
   Finite8 finite;
   int64_t i = first * kSpan;
   for (; i + 8 <= end; i += 8) {
-    const __m256 sum =
-        _mm256_add_ps(flush8(_mm256_loadu_ps(a + i)), flush8(_mm256_loadu_ps(b + i)));
-    _mm256_storeu_ps(y + i, finite(flush8(sum)));
+    const __m256 made = f8(flush8(_mm256_loadu_ps(a + i)), flush8(_mm256_loadu_ps(b + i)));
+    _mm256_storeu_ps(y + i, finite(flush8(made)));
   }
   for (; i < end; ++i) {
-    y[i] = exact_flush(exact_flush(a[i]) + exact_flush(b[i]));
+    y[i] = exact_flush(f1(exact_flush(a[i]), exact_flush(b[i])));
     finite(broadcast(y[i]));
   }
   return finite.all();
+}
+
+bool add_avx2(const KernelCall& call, int64_t first, int64_t last) {
+  return pairwise(
+      call, first, last, [](__m256 a, __m256 b) { return _mm256_add_ps(a, b); },
+      [](float a, float b) { return a + b; });
 }
 
 bool swiglu_avx2(const KernelCall& call, int64_t first, int64_t last) {
-  const auto p = call.as<SwigluParams>();
-  const int64_t end = smaller(int64_t{p.rows} * p.width, last * kSpan);
-  const float* gate = call.floats(0);
-  const float* up = call.floats(1);
-  float* y = call.floats_out(2);
-  Finite8 finite;
-  int64_t i = first * kSpan;
-  for (; i + 8 <= end; i += 8) {
-    const __m256 silu = silu8(flush8(_mm256_loadu_ps(gate + i)));
-    _mm256_storeu_ps(y + i, finite(flush8(_mm256_mul_ps(silu, flush8(_mm256_loadu_ps(up + i))))));
-  }
-  for (; i < end; ++i) {
-    y[i] = exact_flush(exact_silu(exact_flush(gate[i])) * exact_flush(up[i]));
-    finite(broadcast(y[i]));
-  }
-  return finite.all();
+  return pairwise(
+      call, first, last, [](__m256 gate, __m256 up) { return _mm256_mul_ps(silu8(gate), up); },
+      [](float gate, float up) { return exact_silu(gate) * up; });
 }
 
 bool multiply_avx2(const KernelCall& call, int64_t first, int64_t last) {
-  const auto p = call.as<MultiplyParams>();
-  const int64_t end = smaller(int64_t{p.rows} * p.width, last * kSpan);
-  const float* a = call.floats(0);
-  const float* b = call.floats(1);
-  float* y = call.floats_out(2);
-  Finite8 finite;
-  int64_t i = first * kSpan;
-  for (; i + 8 <= end; i += 8) {
-    const __m256 product =
-        _mm256_mul_ps(flush8(_mm256_loadu_ps(a + i)), flush8(_mm256_loadu_ps(b + i)));
-    _mm256_storeu_ps(y + i, finite(flush8(product)));
-  }
-  for (; i < end; ++i) {
-    y[i] = exact_flush(exact_flush(a[i]) * exact_flush(b[i]));
-    finite(broadcast(y[i]));
-  }
-  return finite.all();
+  return pairwise(
+      call, first, last, [](__m256 a, __m256 b) { return _mm256_mul_ps(a, b); },
+      [](float a, float b) { return a * b; });
 }
 
 bool gelu_avx2(const KernelCall& call, int64_t first, int64_t last) {

@@ -490,26 +490,35 @@ Work add_work(const KernelCall& call) { return span_work(call, 1); }
 Work swiglu_work(const KernelCall& call) { return span_work(call, 6); }
 static_assert(sizeof(AddParams) == sizeof(SwigluParams));
 
-bool add_run(const KernelCall& call, int64_t first, int64_t last) {
+// The parameters of all of them begin as AddParams do.
+template <class F>
+bool each_number(const KernelCall& call, int64_t first, int64_t last, float* out, const F& f) {
   const auto p = call.as<AddParams>();
   const int64_t end = std::min(int64_t{p.rows} * p.width, last * kSpan);
   Finite finite;
-  for (int64_t i = first * kSpan; i < end; ++i) {
-    call.floats_out(2)[i] =
-        finite(exact_flush(exact_flush(call.floats(0)[i]) + exact_flush(call.floats(1)[i])));
-  }
+  for (int64_t i = first * kSpan; i < end; ++i) out[i] = finite(f(i));
   return finite.all();
 }
 
+bool add_run(const KernelCall& call, int64_t first, int64_t last) {
+  return each_number(call, first, last, call.floats_out(2),
+                     [a = call.floats(0), b = call.floats(1)](int64_t i) {
+                       return exact_flush(exact_flush(a[i]) + exact_flush(b[i]));
+                     });
+}
+
+bool multiply_run(const KernelCall& call, int64_t first, int64_t last) {
+  return each_number(call, first, last, call.floats_out(2),
+                     [a = call.floats(0), b = call.floats(1)](int64_t i) {
+                       return exact_flush(exact_flush(a[i]) * exact_flush(b[i]));
+                     });
+}
+
 bool swiglu_run(const KernelCall& call, int64_t first, int64_t last) {
-  const auto p = call.as<SwigluParams>();
-  const int64_t end = std::min(int64_t{p.rows} * p.width, last * kSpan);
-  Finite finite;
-  for (int64_t i = first * kSpan; i < end; ++i) {
-    const float silu = exact_silu(exact_flush(call.floats(0)[i]));
-    call.floats_out(2)[i] = finite(exact_flush(silu * exact_flush(call.floats(1)[i])));
-  }
-  return finite.all();
+  return each_number(call, first, last, call.floats_out(2),
+                     [gate = call.floats(0), up = call.floats(1)](int64_t i) {
+                       return exact_flush(exact_silu(exact_flush(gate[i])) * exact_flush(up[i]));
+                     });
 }
 
 Work bias_work(const KernelCall& call) { return span_work(call, 1); }
@@ -531,25 +540,19 @@ bool bias_run(const KernelCall& call, int64_t first, int64_t last) {
 }
 
 bool gelu_run(const KernelCall& call, int64_t first, int64_t last) {
-  const auto p = call.as<GeluParams>();
-  const int64_t end = std::min(int64_t{p.rows} * p.width, last * kSpan);
-  Finite finite;
-  for (int64_t i = first * kSpan; i < end; ++i) {
-    const float x = exact_flush(call.floats(0)[i]);
-    call.floats_out(1)[i] = finite(p.error_function != 0 ? exact_gelu_erf(x) : exact_gelu_tanh(x));
-  }
-  return finite.all();
+  const bool error_function = call.as<GeluParams>().error_function != 0;
+  return each_number(call, first, last, call.floats_out(1),
+                     [x = call.floats(0), error_function](int64_t i) {
+                       const float v = exact_flush(x[i]);
+                       return error_function ? exact_gelu_erf(v) : exact_gelu_tanh(v);
+                     });
 }
 
-bool multiply_run(const KernelCall& call, int64_t first, int64_t last) {
-  const auto p = call.as<MultiplyParams>();
-  const int64_t end = std::min(int64_t{p.rows} * p.width, last * kSpan);
-  Finite finite;
-  for (int64_t i = first * kSpan; i < end; ++i) {
-    call.floats_out(2)[i] =
-        finite(exact_flush(exact_flush(call.floats(0)[i]) * exact_flush(call.floats(1)[i])));
-  }
-  return finite.all();
+bool scale_run(const KernelCall& call, int64_t first, int64_t last) {
+  const float scale = call.as<ScaleParams>().scale;
+  return each_number(call, first, last, call.floats_out(1), [x = call.floats(0), scale](int64_t i) {
+    return exact_flush(exact_flush(x[i]) * scale);
+  });
 }
 
 bool soft_cap_run(const KernelCall& call, int64_t first, int64_t last) {
@@ -558,16 +561,6 @@ bool soft_cap_run(const KernelCall& call, int64_t first, int64_t last) {
   Finite finite;
   for (int64_t i = first * kSpan; i < end; ++i) {
     call.floats_out(1)[i] = exact_soft_cap(finite(call.floats(0)[i]), p.cap, p.inverse_cap);
-  }
-  return finite.all();
-}
-
-bool scale_run(const KernelCall& call, int64_t first, int64_t last) {
-  const auto p = call.as<ScaleParams>();
-  const int64_t end = std::min(int64_t{p.rows} * p.width, last * kSpan);
-  Finite finite;
-  for (int64_t i = first * kSpan; i < end; ++i) {
-    call.floats_out(1)[i] = finite(exact_flush(exact_flush(call.floats(0)[i]) * p.scale));
   }
   return finite.all();
 }
