@@ -44,8 +44,6 @@ bool is_quantised_weight(DType dtype) {
   }
 }
 
-namespace {
-
 int64_t block_bytes(DType dtype) {
   switch (dtype) {
     case DType::kF32: return 4;
@@ -64,8 +62,6 @@ int64_t block_bytes(DType dtype) {
   }
   SHOAL_UNREACHABLE();
 }
-
-}  // namespace
 
 uint32_t block_elements(DType dtype) {
   switch (dtype) {

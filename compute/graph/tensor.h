@@ -34,6 +34,7 @@ std::string_view dtype_name(DType dtype);  // "f32", "q8_0", ...
 bool is_weight_type(DType dtype);          // The float types and the quantised ones.
 bool is_quantised_weight(DType dtype);     // q8_0, q4_0, ... q6_k.
 uint32_t block_elements(DType dtype);      // 32 or 256 for the quantised types, else 1.
+int64_t block_bytes(DType dtype);          // Of so many elements.
 
 // Dimensions that a step or a session decides, as they stand in a graph's shapes.
 constexpr int64_t kRows = -1;       // Rows (tokens) of a step, of all its sequences together.

@@ -1,6 +1,6 @@
 #pragma once
-// What ops share that make rows of f32 from rows of f32 of the same shape. Their meaning and their
-// samples stay in their own files.
+// Holds the rule, the cost and the parameters that ops share which make rows of f32 from rows of
+// f32 of the same shape; not their meaning nor their samples, which stay in their own files.
 
 #include <initializer_list>
 #include <string_view>
@@ -16,9 +16,6 @@ Result<void> check_alike(const Graph& graph, const Op& op,
 // The rule for a vector that stands beside them: a weight f32[length].
 Result<void> check_vector(const Value& value, std::string_view name, int64_t length);
 
-// An op of one variant only.
-inline DType f32_variant(const Graph&, const Op&) { return DType::kF32; }
-
 // So many a number of the output.
 template <int kFlops>
 int64_t element_flops(const Graph& graph, const Op& op, const Dims& dims) {
@@ -29,16 +26,10 @@ int64_t element_flops(const Graph& graph, const Op& op, const Dims& dims) {
 // Parameters that begin with the output's rows and width, and what follows them.
 template <class Params, class... Further>
 ParamBlock element_params(const Graph& graph, const Op& op, const Dims& dims, Further... further) {
+  static_assert(begins_with_elements<Params>());
   const Value& y = graph.values[op.output];
   return ParamBlock::of(
       Params{static_cast<uint>(rows_of(y, dims)), static_cast<uint>(y.shape[1]), further...});
-}
-
-// A piece for each number of the output.
-template <class Params>
-Grid element_grid(const ParamBlock& block) {
-  const auto p = block.as<Params>();
-  return {p.rows, p.width};
 }
 
 }  // namespace shoal::compute

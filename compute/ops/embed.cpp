@@ -1,6 +1,5 @@
 // embed: a token's row of the table.
 
-#include "compute/ops/elementwise.h"
 #include "compute/ops/op.h"
 #include "compute/ops/samples.h"
 #include "shaders/exact_math.h"

@@ -8,8 +8,6 @@
 namespace shoal::compute {
 namespace {
 
-bool is_quantised(DType dtype) { return is_quantised_weight(dtype); }
-
 Result<void> check(const Graph& graph, const Op& op) {
   const Value& x = graph.values[op.inputs[0]];
   const Value& weight = graph.values[op.inputs[1]];
@@ -17,7 +15,7 @@ Result<void> check(const Graph& graph, const Op& op) {
   if (weight.kind != ValueKind::kWeight || weight.shape.size() != 2) {
     return shape_error("its weight", weight, "a weight [n, k]");
   }
-  const DType x_type = is_quantised(weight.dtype) ? DType::kQ8Rows : DType::kF32;
+  const DType x_type = is_quantised_weight(weight.dtype) ? DType::kQ8Rows : DType::kF32;
   if (!is_rows(x, x_type) || x.shape[1] != weight.shape[1]) {
     return shape_error(
         "its input", x,
@@ -54,7 +52,7 @@ Result<void> reference(DType variant, const ParamBlock& block, std::span<const B
   for (int64_t row = 0; row < p.rows; ++row) {
     for (int64_t column = 0; column < p.n; ++column) {
       const float y = exact::exact_flush(
-          is_quantised(variant)
+          is_quantised_weight(variant)
               ? quantised_dot(variant, inputs[0], row * (p.k / 32 * 36),
                               row * (p.k / 32 * 36) + p.k, inputs[1], column, p.k)
               : float_dot(variant, inputs[0], row * p.k, inputs[1], column * p.k, p.k));
@@ -84,7 +82,7 @@ std::vector<OpSample> samples() {
     sample.params = ParamBlock::of(
         MatmulParams{uint(c.rows), uint(c.n), uint(c.k), uint(c.n_first), uint(n_total)});
     sample.inputs = {
-        is_quantised(dtype) ? make.q8_rows(c.rows, c.k, c.x) : make.floats(c.rows, c.k, c.x),
+        is_quantised_weight(dtype) ? make.q8_rows(c.rows, c.k, c.x) : make.floats(c.rows, c.k, c.x),
         make.weights(dtype, c.n, c.k, c.weight)};
     sample.output = make.poison(DType::kF32, c.rows, n_total);
     list.push_back(std::move(sample));
@@ -108,7 +106,7 @@ std::vector<OpSample> samples() {
     add(dtype, {1, 5, 300, Pattern::kMax, Pattern::kOrdinary, 0, 0, /*non_finite=*/true});
   }
   for (const DType dtype : kWeightTypes) {
-    if (!is_quantised(dtype)) continue;
+    if (!is_quantised_weight(dtype)) continue;
     const bool large = block_elements(dtype) == 256;
     const int k = large ? 512 : 288;
     if (large) {

@@ -93,9 +93,7 @@ QuantBlock load_block(DType dtype, ByteSpan bytes, int64_t index) {
   QuantBlock block;
   const bool large = block_elements(dtype) == 256;
   const int64_t eighth = large ? index % 8 : 0;
-  const Result<int64_t> block_bytes = byte_size(dtype, {block_elements(dtype)});
-  SHOAL_CHECK(block_bytes.ok());
-  const std::byte* at = bytes.data() + (large ? index / 8 : index) * block_bytes.value();
+  const std::byte* at = bytes.data() + (large ? index / 8 : index) * block_bytes(dtype);
   const auto half = [&](int64_t offset) { return load_le<uint16_t>(at + offset); };
   const auto nibbles = [&](const std::byte* from) {  // As the types of 32 elements have them.
     for (int i = 0; i < 16; ++i) {

@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "base/bytes.h"
@@ -116,6 +117,25 @@ OpSpec positions_spec();
 OpSpec route_spec();
 OpSpec expert_matmul_spec();
 OpSpec combine_spec();
+
+// For specs. An op of one variant only.
+inline DType f32_variant(const Graph&, const Op&) { return DType::kF32; }
+
+// Whether parameters begin with the output's rows and width, as kernels that serve several ops
+// believe.
+template <class Params>
+constexpr bool begins_with_elements() {
+  return std::is_standard_layout_v<Params> && offsetof(Params, rows) == 0 &&
+         offsetof(Params, width) == sizeof(uint);
+}
+
+// A piece for each number of the output.
+template <class Params>
+Grid element_grid(const ParamBlock& block) {
+  static_assert(begins_with_elements<Params>());
+  const auto p = block.as<Params>();
+  return {p.rows, p.width};
+}
 
 // For the rules.
 std::string describe(const Value& value);  // "f32[rows, 64]"

@@ -1,6 +1,5 @@
 // positions: the row of a learned table that belongs to each row's position.
 
-#include "compute/ops/elementwise.h"
 #include "compute/ops/op.h"
 #include "compute/ops/samples.h"
 #include "shaders/exact_math.h"

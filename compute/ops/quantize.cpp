@@ -1,6 +1,5 @@
 // quantize: activations to int8 in blocks of 32 with an f32 scale each, for the quantised products.
 
-#include "compute/ops/elementwise.h"
 #include "compute/ops/op.h"
 #include "compute/ops/samples.h"
 #include "shaders/exact_math.h"

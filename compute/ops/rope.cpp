@@ -1,7 +1,6 @@
 // rope: turns pairs of each head's elements by an angle that grows with the position.
 
 #include "compute/graph/limits.h"
-#include "compute/ops/elementwise.h"
 #include "compute/ops/op.h"
 #include "compute/ops/rope_table.h"
 #include "compute/ops/samples.h"

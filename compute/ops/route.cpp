@@ -4,7 +4,6 @@
 #include <tuple>
 
 #include "compute/graph/limits.h"
-#include "compute/ops/elementwise.h"
 #include "compute/ops/op.h"
 #include "compute/ops/samples.h"
 #include "shaders/exact_math.h"

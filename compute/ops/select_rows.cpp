@@ -1,6 +1,5 @@
 // select_rows: keeps the rows whose logits are wanted, so that the head multiplies no others.
 
-#include "compute/ops/elementwise.h"
 #include "compute/ops/op.h"
 #include "compute/ops/samples.h"
 #include "shaders/exact_math.h"

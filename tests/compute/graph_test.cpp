@@ -25,6 +25,38 @@ Graph block_graph(DType weights = DType::kF32) {
 Graph embedding_graph() { return make_sample_model({.blocks = 1}).fragments[0].graph; }
 Graph head_graph() { return make_sample_model({.blocks = 1}).fragments[2].graph; }
 
+// Two of four experts on rows of 32, as blocks of a mixture have them: the router's product, the
+// route, the products into and out of the experts, and the sum.
+constexpr size_t kRouteOp = 1, kIntoExperts = 2, kOutOfExperts = 3, kCombineOp = 4;
+Graph experts_graph() {
+  Graph g;
+  const auto value = [&g](Value made) {
+    g.values.push_back(std::move(made));
+    return ValueId(g.values.size() - 1);
+  };
+  const auto weight = [&](const char* name, Shape shape) {
+    return value({.kind = ValueKind::kWeight, .shape = std::move(shape), .name = name});
+  };
+  const auto op = [&](OpKind kind, std::vector<ValueId> inputs, int64_t width) {
+    const ValueId output = value({.shape = {kRows, width}});
+    g.ops.push_back({.kind = kind,
+                     .inputs = std::move(inputs),
+                     .output = output,
+                     .experts = 4,
+                     .experts_used = 2});
+    return output;
+  };
+  g.input = value({.kind = ValueKind::kInput, .shape = {kRows, 32}});
+  const ValueId scores = op(OpKind::kMatmul, {g.input, weight("router", {4, 32})}, 4);
+  const ValueId routes = op(OpKind::kRoute, {scores}, 4);
+  const ValueId inner =
+      op(OpKind::kExpertMatmul, {g.input, weight("up", {4 * 96, 32}), routes}, 2 * 96);
+  const ValueId outer =
+      op(OpKind::kExpertMatmul, {inner, weight("down", {4 * 32, 96}), routes}, 2 * 32);
+  g.output = op(OpKind::kCombine, {outer, routes}, 32);
+  return g;
+}
+
 // The n-th op of the kind.
 size_t find_op(const Graph& graph, OpKind kind, int n = 0) {
   for (size_t i = 0; i < graph.ops.size(); ++i) {
@@ -92,7 +124,7 @@ using Spoil = std::function<void(Graph&)>;
 Q_DECLARE_METATYPE(Spoil)
 
 void GraphTest::bad_graphs_are_refused_by_name_data() {
-  QTest::addColumn<int>("which");  // 0 embedding, 1 block, 2 head, 3 quantised block.
+  QTest::addColumn<int>("which");  // 0 embedding, 1 block, 2 head, 3 quantised block, 4 experts.
   QTest::addColumn<Spoil>("spoil");
   QTest::addColumn<QString>("words");
   const auto row = [](const char* name, int which, const char* words, Spoil spoil) {
@@ -244,6 +276,98 @@ void GraphTest::bad_graphs_are_refused_by_name_data() {
     again.output = ValueId(g.values.size() - 1);
     g.ops.push_back(again);
   });
+  row("attention's window too long", 1, "(attention): its window is 1048577", [](Graph& g) {
+    g.ops[find_op(g, OpKind::kAttention)].window = uint32_t(limits::kContextMax + 1);
+  });
+  row("attention's cap NaN", 1, "(attention): its cap",
+      [](Graph& g) { g.ops[find_op(g, OpKind::kAttention)].cap = std::nanf(""); });
+  row("attention's cap negative", 1, "(attention): its cap",
+      [](Graph& g) { g.ops[find_op(g, OpKind::kAttention)].cap = -50; });
+  row("attention's cap subnormal", 1, "(attention): its cap",
+      [](Graph& g) { g.ops[find_op(g, OpKind::kAttention)].cap = 1e-40f; });
+  row("a divisor too few", 1, "it has 7 divisors where 8",
+      [=](Graph& g) { table(g).rope.divisors.assign(7, 1.0); });
+  row("a divisor too many, far", 1, "it has 9 divisors where 8",
+      [=](Graph& g) { table(g).rope.long_divisors.assign(9, 1.0); });
+  row("a divisor is 0", 1, "a divisor", [=](Graph& g) {
+    table(g).rope.divisors.assign(8, 1.0);
+    table(g).rope.divisors.back() = 0;
+  });
+  row("a divisor is NaN", 1, "a divisor",
+      [=](Graph& g) { table(g).rope.long_divisors.assign(8, std::nan("")); });
+  row("magnitude NaN", 1, "magnitude", [=](Graph& g) { table(g).rope.magnitude = std::nan(""); });
+  row("far beyond any context", 1, "long contexts",
+      [=](Graph& g) { table(g).rope.long_beyond = limits::kContextMax + 1; });
+  row("far beyond -1", 1, "long contexts", [=](Graph& g) { table(g).rope.long_beyond = -1; });
+  // What an expert_matmul reads as experts' numbers: only a route to as many experts makes them.
+  row("routes are the input", 4, "(expert_matmul): its routes",
+      [](Graph& g) { g.ops[kIntoExperts].inputs[2] = g.input; });
+  row("routes are the scores", 4, "(expert_matmul): its routes",
+      [](Graph& g) { g.ops[kIntoExperts].inputs[2] = g.ops[0].output; });
+  row("routes were scaled", 4, "(expert_matmul): its routes", [](Graph& g) {
+    g.values.push_back({.shape = {kRows, 4}});
+    const auto scaled = ValueId(g.values.size() - 1);
+    const ValueId routes = g.ops[kRouteOp].output;
+    g.ops.insert(g.ops.begin() + kIntoExperts,
+                 {.kind = OpKind::kScale, .inputs = {routes}, .output = scaled, .scale = 2});
+    g.ops[kIntoExperts + 1].inputs[2] = scaled;
+  });
+  row("routes are a weight", 4, "(expert_matmul): its routes",
+      [](Graph& g) { g.ops[kIntoExperts].inputs[2] = g.ops[kIntoExperts].inputs[1]; });
+  row("routes to more experts", 4, "(expert_matmul): its routes",
+      [](Graph& g) { g.ops[kIntoExperts].experts = 2; });
+  row("routes to fewer experts", 4, "(expert_matmul): its routes",
+      [](Graph& g) { g.ops[kIntoExperts].experts = 8; });
+  row("routes to another number of them", 4, "(expert_matmul): its routes",
+      [](Graph& g) { g.ops[kIntoExperts].experts_used = 1; });
+  row("experts do not divide the rows", 4, "(expert_matmul): its weight",
+      [](Graph& g) { g.values[g.ops[kIntoExperts].inputs[1]].shape[0] = 4 * 96 - 1; });
+  row("of no experts", 4, "(expert_matmul): its weight",
+      [](Graph& g) { g.ops[kIntoExperts].experts = 0; });
+  row("experts are a vector", 4, "(expert_matmul): its weight",
+      [](Graph& g) { g.values[g.ops[kIntoExperts].inputs[1]].shape = {4}; });
+  row("experts are computed", 4, "(expert_matmul): its weight",
+      [](Graph& g) { g.ops[kIntoExperts].inputs[1] = g.ops[0].output; });
+  row("experts of other lengths", 4, "(expert_matmul): its input",
+      [](Graph& g) { g.values[g.ops[kIntoExperts].inputs[1]].shape[1] = 31; });
+  row("half a slot for each expert", 4, "(expert_matmul): its input",
+      [](Graph& g) { g.values[g.ops[kOutOfExperts].inputs[1]].shape[1] = 64; });
+  row("quantised experts, float input", 4, "(expert_matmul): its input",
+      [](Graph& g) { g.values[g.ops[kIntoExperts].inputs[1]].dtype = DType::kQ8_0; });
+  row("input of other rows than its routes", 4, "(expert_matmul): its input", [](Graph& g) {
+    g.values.push_back({.shape = {kOutputs, 2 * 96}});
+    const auto picked = ValueId(g.values.size() - 1);
+    const ValueId inner = g.ops[kIntoExperts].output;
+    g.ops.insert(g.ops.begin() + kOutOfExperts,
+                 {.kind = OpKind::kSelectRows, .inputs = {inner}, .output = picked});
+    g.ops[kOutOfExperts + 1].inputs[0] = picked;
+  });
+  row("experts' output too narrow", 4, "(expert_matmul): its output",
+      [](Graph& g) { g.values[g.ops[kIntoExperts].output].shape[1] = 96; });
+  row("a route to no expert", 4, "(route): it uses 0 of 4",
+      [](Graph& g) { g.ops[kRouteOp].experts_used = 0; });
+  row("a route of none", 4, "(route): it uses 2 of 0",
+      [](Graph& g) { g.ops[kRouteOp].experts = 0; });
+  row("a route to more than there are", 4, "(route): it uses 5 of 4",
+      [](Graph& g) { g.ops[kRouteOp].experts_used = 5; });
+  row("a route to too many", 4, "(route): it uses 33 of 64", [](Graph& g) {
+    g.ops[kRouteOp].experts = 64;
+    g.ops[kRouteOp].experts_used = limits::kExpertsUsedMax + 1;
+  });
+  row("a route of too many", 4, "(route): it uses 2 of 1025",
+      [](Graph& g) { g.ops[kRouteOp].experts = limits::kExpertsMax + 1; });
+  row("a route by other scores", 4, "(route): its input",
+      [](Graph& g) { g.ops[kRouteOp].inputs[0] = g.input; });
+  row("a route without weights", 4, "(route): its output",
+      [](Graph& g) { g.values[g.ops[kRouteOp].output].shape[1] = 2; });
+  row("no experts combined", 4, "(combine): it combines 0",
+      [](Graph& g) { g.ops[kCombineOp].experts_used = 0; });
+  row("too many combined", 4, "(combine): it combines 33",
+      [](Graph& g) { g.ops[kCombineOp].experts_used = limits::kExpertsUsedMax + 1; });
+  row("combined by other routes", 4, "(combine): its routes",
+      [](Graph& g) { g.ops[kCombineOp].experts_used = 1; });
+  row("combined into another width", 4, "(combine): its output",
+      [](Graph& g) { g.values[g.output].shape[1] = 64; });
 }
 
 void GraphTest::bad_graphs_are_refused_by_name() {
@@ -252,6 +376,7 @@ void GraphTest::bad_graphs_are_refused_by_name() {
   QFETCH(QString, words);
   Graph graph = which == 0   ? embedding_graph()
                 : which == 2 ? head_graph()
+                : which == 4 ? experts_graph()
                              : block_graph(which == 3 ? DType::kQ8_0 : DType::kF32);
   QVERIFY(verify(graph).ok());
   spoil(graph);

@@ -39,7 +39,7 @@ struct Kernel {
   bool (*run)(const KernelCall& call, int64_t first, int64_t last);
 };
 
-// Memory that a kernel needs while it runs; not zeroed.
+// Memory that a kernel needs while it runs; not zeroed, null when it is none.
 class Scratch {
  public:
   explicit Scratch(int64_t bytes);

@@ -856,7 +856,7 @@ bool quantize_avx2(const KernelCall& call, int64_t first, int64_t last) {
 }
 
 // Of each number of two inputs: `f8` of eight at a time, `f1` of what is left, both of flushed
-// numbers. The parameters of such ops are alike.
+// numbers. The parameters of such ops are alike (kernels_portable.cpp asserts it).
 template <class F8, class F1>
 bool pairwise(const KernelCall& call, int64_t first, int64_t last, const F8& f8, const F1& f1) {
   const auto p = call.as<AddParams>();

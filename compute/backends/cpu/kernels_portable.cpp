@@ -100,10 +100,11 @@ bool positions_run(const KernelCall& call, int64_t first, int64_t last) {
   }
   return finite.all();
 }
-static_assert(sizeof(PositionsParams) == sizeof(EmbedParams));
+static_assert(begins_with_elements<EmbedParams>() && begins_with_elements<PositionsParams>());
 
 // --- rms_norm ---
 
+static_assert(begins_with_elements<RmsNormParams>() && begins_with_elements<LayerNormParams>());
 Work rms_norm_work(const KernelCall& call) {
   const auto p = call.as<RmsNormParams>();
   return {p.rows, int64_t{p.width} * 2};
@@ -488,9 +489,12 @@ Work span_work(const KernelCall& call, int64_t cost) {
 
 Work add_work(const KernelCall& call) { return span_work(call, 1); }
 Work swiglu_work(const KernelCall& call) { return span_work(call, 6); }
-static_assert(sizeof(AddParams) == sizeof(SwigluParams));
 
-// The parameters of all of them begin as AddParams do.
+template <class... Params>
+constexpr bool all_begin_with_elements = (begins_with_elements<Params>() && ...);
+static_assert(all_begin_with_elements<AddParams, SwigluParams, MultiplyParams, BiasParams,
+                                      GeluParams, SoftCapParams, ScaleParams>);
+
 template <class F>
 bool each_number(const KernelCall& call, int64_t first, int64_t last, float* out, const F& f) {
   const auto p = call.as<AddParams>();
@@ -524,7 +528,6 @@ bool swiglu_run(const KernelCall& call, int64_t first, int64_t last) {
 Work bias_work(const KernelCall& call) { return span_work(call, 1); }
 Work gelu_work(const KernelCall& call) { return span_work(call, 8); }
 Work soft_cap_work(const KernelCall& call) { return span_work(call, 8); }
-static_assert(sizeof(MultiplyParams) == sizeof(AddParams));
 
 bool bias_run(const KernelCall& call, int64_t first, int64_t last) {
   const auto p = call.as<BiasParams>();
@@ -587,8 +590,9 @@ bool select_rows_run(const KernelCall& call, int64_t first, int64_t last) {
 
 }  // namespace
 
-Scratch::Scratch(int64_t bytes) : data_(std::malloc(static_cast<size_t>(bytes) + 1)) {
-  SHOAL_CHECK(data_ != nullptr);
+Scratch::Scratch(int64_t bytes)
+    : data_(bytes > 0 ? std::malloc(static_cast<size_t>(bytes)) : nullptr) {
+  SHOAL_CHECK(bytes <= 0 || data_ != nullptr);
 }
 
 Scratch::~Scratch() { std::free(data_); }

@@ -72,13 +72,11 @@ void pack_row(DType dtype, int64_t columns, ByteSpan file_rows, int64_t row, uin
   }
 }
 
-bool is_quantised(DType dtype) { return is_quantised_weight(dtype); }
-
 }  // namespace
 
 Result<WeightLayout> weight_layout(DType dtype, int64_t columns) {
   if (columns <= 0) return Error{ErrorCode::kInvalid, "a weight has no columns"};
-  if (is_quantised(dtype)) {
+  if (is_quantised_weight(dtype)) {
     if (columns % block_elements(dtype) != 0) {
       return Error{ErrorCode::kInvalid, "a weight's columns are no multiple of " +
                                             std::to_string(block_elements(dtype))};
@@ -111,7 +109,7 @@ void repack_rows(DType dtype, int64_t columns, ByteSpan file_rows, std::span<uin
       pack_row(dtype, columns, file_rows, row, out.data() + row * layout.row_words);
       continue;
     }
-    if (!is_quantised(dtype)) {
+    if (!is_quantised_weight(dtype)) {
       out[(row + 1) * layout.row_words - 1] = 0;  // What pads an odd row of halves.
       std::memcpy(to, from, layout.file_row_bytes);
       if (dtype == DType::kF32) zero_small<uint32_t>(to, columns, SHOAL_FACTOR_BITS);
