@@ -29,6 +29,8 @@ int64_t bytes_of(const Value& value, const Dims& dims) {
   return size.value();
 }
 
+int64_t weight_rows(const Value& weight) { return weight.shape.size() == 2 ? weight.shape[0] : 1; }
+
 Result<void> check_options(const StageOptions& options) {
   if (options.context < 1 || options.context > limits::kContextMax) {
     return invalid("stage: context is " + std::to_string(options.context));
@@ -211,9 +213,9 @@ Result<Buffer*> DeviceStage::rope_table(const RopeSpec& spec) {
 Result<Buffer*> DeviceStage::fixed_buffer(const Fragment& fragment, const Value& value) {
   switch (value.kind) {
     case ValueKind::kWeight: {
-      const int64_t rows = value.shape.size() == 2 ? value.shape[0] : 1;
-      SHOAL_TRY_ASSIGN(buffer, device_.upload_weight(value.dtype, rows, value.shape.back(),
-                                                     fragment.weights.at(value.name)));
+      SHOAL_TRY_ASSIGN(buffer,
+                       device_.upload_weight(value.dtype, weight_rows(value), value.shape.back(),
+                                             fragment.weights.at(value.name)));
       buffers_.push_back(std::move(buffer));
       return buffers_.back().get();
     }
@@ -232,7 +234,8 @@ PlannedView DeviceStage::view(const Value& value, Buffer* buffer) const {
 
 // What all buffers of the stage together take, before any is made; the largest number when it is
 // more.
-int64_t total_bytes(std::span<const Fragment> fragments, const BufferPlan& plan, const Dims& dims) {
+int64_t total_bytes(const Device& device, std::span<const Fragment> fragments,
+                    const BufferPlan& plan, const Dims& dims) {
   int64_t total = dims.rows * 12;  // Row information and picked rows.
   const auto add = [&total](int64_t bytes) {
     if (__builtin_add_overflow(total, bytes, &total)) total = std::numeric_limits<int64_t>::max();
@@ -240,8 +243,9 @@ int64_t total_bytes(std::span<const Fragment> fragments, const BufferPlan& plan,
   std::map<RopeSpec, int64_t> tables;
   for (const Fragment& fragment : fragments) {
     for (const Value& value : fragment.graph.values) {
-      if (value.kind == ValueKind::kWeight || value.kind == ValueKind::kState)
-        add(bytes_of(value, dims));
+      if (value.kind == ValueKind::kWeight)
+        add(device.weight_bytes(value.dtype, weight_rows(value), value.shape.back()));
+      if (value.kind == ValueKind::kState) add(bytes_of(value, dims));
       if (value.kind == ValueKind::kRopeTable) {
         tables[value.rope] = bytes_of(value, dims);
       }
@@ -257,7 +261,7 @@ Result<void> DeviceStage::place(std::span<const Fragment> fragments) {
   std::vector<const Graph*> chain;
   for (const Fragment& fragment : fragments) chain.push_back(&fragment.graph);
   const BufferPlan plan = plan_buffers(chain, most);
-  device_bytes_ = total_bytes(fragments, plan, most);
+  device_bytes_ = total_bytes(device_, fragments, plan, most);
   if (device_bytes_ > device_.info().memory_bytes) {
     return Error{ErrorCode::kNoSpace, "stage: it takes " + std::to_string(device_bytes_) +
                                           " bytes and " + device_.info().selector + " has " +

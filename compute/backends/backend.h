@@ -75,6 +75,9 @@ class Device {
   virtual Result<void> download(const Buffer& buffer, int64_t offset,
                                 std::span<std::byte> bytes) = 0;
 
+  // What upload_weight() takes on the device. REQUIRES: byte_size() accepts it.
+  virtual int64_t weight_bytes(DType dtype, int64_t rows, int64_t columns) const = 0;
+
   // A weight in the layout that this device's kernels want; `bytes` is in the file's layout, of
   // byte_size(dtype, {rows, columns}) bytes. Only kernels read it back.
   virtual Result<std::unique_ptr<Buffer>> upload_weight(DType dtype, int64_t rows, int64_t columns,

@@ -153,6 +153,7 @@ class EngineTest : public QObject {
   void a_stage_refuses_bad_fragments();
   void a_stage_larger_than_any_number_is_refused();
   void a_stage_that_does_not_fit_says_how_large_it_is();
+  void weights_count_as_the_device_lays_them_out();
   void a_failed_step_leaves_the_stage_usable();
   void devices_are_found_by_selector();
   void bench_measures_each_rate();
@@ -575,6 +576,38 @@ void EngineTest::a_stage_that_does_not_fit_says_how_large_it_is() {
   }
   QVERIFY(fits.value()->device_bytes() > weights);
   QVERIFY(fits.value()->device_bytes() < weights + 300'000);
+}
+
+// The product of one matrix of 9 rows, which the cpu plane keeps in tiles of 8.
+void EngineTest::weights_count_as_the_device_lays_them_out() {
+  auto device = open_cpu(1);
+  const auto bytes_of_stage = [&](DType type, int64_t rows) {
+    Graph g;
+    g.values = {{.kind = ValueKind::kInput, .shape = {kRows, 256}},
+                {.dtype = DType::kQ8Rows, .shape = {kRows, 256}},
+                {.kind = ValueKind::kWeight, .dtype = type, .shape = {rows, 256}, .name = "w"},
+                {.shape = {kRows, rows}},
+                {.kind = ValueKind::kWeight, .shape = {256, rows}, .name = "v"},
+                {.shape = {kRows, 256}}};
+    g.ops = {{.kind = OpKind::kQuantize, .inputs = {0}, .output = 1},
+             {.kind = OpKind::kMatmul, .inputs = {1, 2}, .output = 3},
+             {.kind = OpKind::kMatmul, .inputs = {3, 4}, .output = 5}};
+    g.output = 5;
+    const ByteVector w(size_t(byte_size(type, {rows, 256}).value()));
+    const ByteVector v(size_t(256 * rows * 4));
+    const std::vector<Fragment> fragments = {{std::move(g), {{"w", w}, {"v", v}}}};
+    auto stage = Stage::open(*device, fragments, {.context = 1, .rows_max = 1});
+    if (!stage.ok()) qFatal("%s", stage.error().message.c_str());
+    return stage.value()->device_bytes() - int64_t(v.size());
+  };
+  for (const DType type : {DType::kQ8_0, DType::kQ4_0, DType::kQ4_K, DType::kQ6_K}) {
+    const int64_t tile = device->weight_bytes(type, 8, 256);
+    QVERIFY(tile >= byte_size(type, {8, 256}).value());
+    QCOMPARE(device->weight_bytes(type, 9, 256), 2 * tile);
+    // The product stands where the input was, which is longer.
+    QCOMPARE(bytes_of_stage(type, 16), bytes_of_stage(type, 9));
+    QCOMPARE(bytes_of_stage(type, 17), bytes_of_stage(type, 16) + tile);
+  }
 }
 
 void EngineTest::a_failed_step_leaves_the_stage_usable() {

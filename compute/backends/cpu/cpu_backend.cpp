@@ -67,6 +67,10 @@ class CpuDevice final : public Device {
     return {};
   }
 
+  int64_t weight_bytes(DType dtype, int64_t rows, int64_t columns) const override {
+    return layout_size(dtype, rows, columns);
+  }
+
   Result<std::unique_ptr<Buffer>> upload_weight(DType dtype, int64_t rows, int64_t columns,
                                                 ByteSpan bytes) override {
     SHOAL_TRY_ASSIGN(file_bytes, byte_size(dtype, {rows, columns}));

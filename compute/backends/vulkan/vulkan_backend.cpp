@@ -72,6 +72,11 @@ class VulkanDevice final : public Device {
     return context_->read(static_cast<const VulkanBuffer&>(buffer), offset, bytes);
   }
 
+  int64_t weight_bytes(DType dtype, int64_t rows, int64_t columns) const override {
+    const Result<WeightLayout> layout = weight_layout(dtype, columns);
+    SHOAL_CHECK(layout.ok());
+    return rows * layout.value().row_words * 4;
+  }
   Result<std::unique_ptr<Buffer>> upload_weight(DType dtype, int64_t rows, int64_t columns,
                                                 ByteSpan bytes) override;
 
