@@ -139,9 +139,9 @@ Result<void> read_common(const ConfigFields& fields, const Family& family, Model
   c.norm_before = family.norm_before;
   c.norm_after = family.norm_after;
   c.qk_norm = family.qk_norm;
-  c.query_biases = family.query_biases == Biases::kYes;
-  c.output_biases = family.output_biases == Biases::kYes;
-  c.ffn_biases = family.ffn_biases == Biases::kYes;
+  c.query_biases = family.query_biases;
+  c.output_biases = family.output_biases;
+  c.ffn_biases = family.ffn_biases;
   c.learned_positions = family.learned_positions;
   c.activation = family.activation;
   c.gated = family.gated;
@@ -240,9 +240,35 @@ Result<std::vector<double>> read_factors(const JsonFields& scaling, std::string_
   return factors;
 }
 
+// The keys of such an object that are read below.
+constexpr std::string_view kScalingKeys[] = {
+    "attention_factor",
+    "beta_fast",
+    "beta_slow",
+    "factor",
+    "high_freq_factor",
+    "long_factor",
+    "low_freq_factor",
+    "mscale",
+    "mscale_all_dim",
+    "original_max_position_embeddings",
+    "partial_rotary_factor",
+    "rope_theta",
+    "rope_type",
+    "short_factor",
+    "truncate",
+    "type",
+};
+
 // What a rope's table is scaled by: an object of "rope_scaling" or "rope_parameters".
 Result<void> read_scaling(const JsonFields& scaling, const JsonFields& config, int64_t context,
                           RopeSpec& rope) {
+  for (const auto& [key, value] : scaling.json().items()) {
+    if (!value.is_null() && std::ranges::find(kScalingKeys, key) == std::end(kScalingKeys))
+      return scaling.wrong(printable(key), "is not supported", ErrorCode::kUnsupported);
+  }
+  SHOAL_TRY_ASSIGN(part, config.number_or("partial_rotary_factor", 1.0, 0.0, 1.0));
+  SHOAL_TRY(refuse_unless(scaling, "partial_rotary_factor", part));
   // Older files say "type", newer ones "rope_type".
   SHOAL_TRY_ASSIGN(older, scaling.text_or("type", "default"));
   SHOAL_TRY_ASSIGN(type, scaling.text_or("rope_type", older));
@@ -330,25 +356,20 @@ Result<void> read_rope(const JsonFields& config, const Family& family, ModelConf
   if (!family.rotary) return {};
   SHOAL_TRY_ASSIGN(local_theta, config.number_or("rope_local_base_freq", 10000.0, 1.0, kThetaMax));
   c.local_rope = {.theta = local_theta, .rotary = c.rope.rotary};
-  for (const std::string_view key : {"rope_scaling", "rope_parameters"}) {
-    if (!config.has(key)) continue;
-    SHOAL_TRY_ASSIGN(scaling, config.object(key));
-    if (family.local_rotary && scaling.has("full_attention")) {
-      SHOAL_TRY_ASSIGN(whole, scaling.object("full_attention"));
-      SHOAL_TRY_ASSIGN(local, scaling.object("sliding_attention"));
-      SHOAL_TRY(read_scaling(whole, config, c.context, c.rope));
-      SHOAL_TRY(read_scaling(local, config, c.context, c.local_rope));
-    } else {
-      SHOAL_TRY(read_scaling(scaling, config, c.context, c.rope));
-    }
+  // Older files say it under the first name, newer ones under the second, some under both.
+  const Json* older = config.find("rope_scaling");
+  const Json* newer = config.find("rope_parameters");
+  if (older == nullptr && newer == nullptr) return {};
+  if (older != nullptr && newer != nullptr && *older != *newer)
+    return config.wrong("rope_parameters", "says otherwise than rope_scaling");
+  SHOAL_TRY_ASSIGN(scaling, config.object(newer != nullptr ? "rope_parameters" : "rope_scaling"));
+  if (family.local_rotary && scaling.has("full_attention")) {
+    SHOAL_TRY_ASSIGN(whole, scaling.object("full_attention"));
+    SHOAL_TRY_ASSIGN(local, scaling.object("sliding_attention"));
+    SHOAL_TRY(read_scaling(whole, config, c.context, c.rope));
+    return read_scaling(local, config, c.context, c.local_rope);
   }
-  return {};
-}
-
-Result<bool> read_biases(const JsonFields& config, std::string_view key, Biases biases) {
-  if (biases == Biases::kAsked) return config.boolean_or(key, false);
-  SHOAL_TRY(refuse_unless(config, key, biases == Biases::kYes));
-  return biases == Biases::kYes;
+  return read_scaling(scaling, config, c.context, c.rope);
 }
 
 Result<void> read_activation(const JsonFields& config, const Family& family, ModelConfig& c) {
@@ -425,7 +446,9 @@ Result<void> read_blocks(const JsonFields& config, const Family& family, ModelCo
     on = on && use;
   }
   if (family.windows == WindowRule::kNone) {
-    SHOAL_TRY(refuse_unless(config, "sliding_window", nullptr));
+    // Where a config says that the window is not used, its length means nothing.
+    if (!config.has("use_sliding_window"))
+      SHOAL_TRY(refuse_unless(config, "sliding_window", nullptr));
   } else if (on) {
     // Null says that there is none; where nothing stands, the family's own holds.
     const int64_t fallback = config.json().contains("sliding_window") ? 0 : family.window;
@@ -434,7 +457,7 @@ Result<void> read_blocks(const JsonFields& config, const Family& family, ModelCo
   }
   if (window > limits::kContextMax) window = 0;  // No stage holds more positions.
   if (family.windows == WindowRule::kLater && on) {
-    SHOAL_TRY_ASSIGN(first, config.integer_or("max_window_layers", 0, 0, 1 << 20));
+    SHOAL_TRY_ASSIGN(first, config.integer_or("max_window_layers", 28, 0, 1 << 20));
     from = first;
   }
   if (family.windows == WindowRule::kEvery && config.has("sliding_window_pattern")) {
@@ -472,15 +495,9 @@ Result<ModelConfig> read_hugging_face(const JsonFields& config, const Family& fa
   SHOAL_TRY(read_common(fields, family, c));
   SHOAL_TRY(read_experts(fields, family, c));
   SHOAL_TRY(read_activation(config, family, c));
-  if (family.query_biases != Biases::kYes) {
-    SHOAL_TRY_ASSIGN(biased, read_biases(config, "attention_bias", family.query_biases));
-    c.query_biases = biased;
-    c.output_biases = biased && family.output_biases == Biases::kAsked;
-  }
-  if (family.ffn_biases != Biases::kYes) {
-    SHOAL_TRY_ASSIGN(biased, read_biases(config, "mlp_bias", family.ffn_biases));
-    c.ffn_biases = biased;
-  }
+  // Where a family always has biases, its configs do not ask for them.
+  if (!family.query_biases) SHOAL_TRY(refuse_unless(config, "attention_bias", false));
+  if (!family.ffn_biases) SHOAL_TRY(refuse_unless(config, "mlp_bias", false));
   SHOAL_TRY_ASSIGN(tied, config.boolean_or("tie_word_embeddings", family.tied));
   c.tied = tied;
   if (c.experts > 0 && !family.always_renormalise) {
@@ -545,13 +562,17 @@ constexpr std::string_view kGgufKeys[] = {
     "vocab_size",
 };
 
+constexpr std::string_view kFrequencies = "rope_freqs.weight";
+constexpr std::string_view kShortFactors = "rope_factors_short.weight";
+constexpr std::string_view kLongFactors = "rope_factors_long.weight";
+
 // One f32 for each pair, from a tensor of the file; empty when it is absent.
 Result<std::vector<double>> read_divisors(const GgufFile& file, const WeightTable& table,
-                                          const std::string& name, uint32_t pairs) {
+                                          std::string_view name, uint32_t pairs) {
   std::vector<double> divisors;
   const auto at = table.find(name);
   if (at == table.end()) return divisors;
-  const std::string where = file.file() + ": tensor " + name;
+  const std::string where = file.file() + ": tensor " + std::string(name);
   if (at->second.shape != Shape{pairs} || at->second.dtype != DType::kF32) {
     return Error{ErrorCode::kCorrupt,
                  where + ": is not f32 for each of " + std::to_string(pairs) + " pairs"};
@@ -581,7 +602,19 @@ Result<void> read_gguf_rope(const GgufFile& file, const WeightTable& table, cons
   c.rope = {.theta = theta, .rotary = static_cast<uint32_t>(rotary)};
   c.local_rope = {.theta = local_theta, .rotary = c.rope.rotary};
   const uint32_t pairs = c.rope.rotary / 2;
-  SHOAL_TRY_ASSIGN(divisors, read_divisors(file, table, "rope_freqs.weight", pairs));
+  SHOAL_TRY_ASSIGN(divisors, read_divisors(file, table, kFrequencies, pairs));
+  SHOAL_TRY_ASSIGN(close, read_divisors(file, table, kShortFactors, pairs));
+  SHOAL_TRY_ASSIGN(far, read_divisors(file, table, kLongFactors, pairs));
+  const auto refused = [&file](std::string_view tensor, std::string_view what) {
+    return Error{ErrorCode::kCorrupt,
+                 file.file() + ": tensor " + std::string(tensor) + ": " + std::string(what)};
+  };
+  if (close.empty() && !far.empty())
+    return refused(kLongFactors, "stands without those for short contexts");
+  if (far.empty() && !close.empty())
+    return refused(kShortFactors, "stands without those for long contexts");
+  if (!divisors.empty() && !far.empty())
+    return refused(kFrequencies, "stands beside factors for long contexts");
   c.rope.divisors = std::move(divisors);
 
   SHOAL_TRY_ASSIGN(older, file.number_or(prefix + "scale_linear", 1.0, 1.0, kFactorMax));
@@ -598,6 +631,8 @@ Result<void> read_gguf_rope(const GgufFile& file, const WeightTable& table, cons
   if (type == "linear") c.rope.linear_factor = factor;
   if (type == "yarn") {
     if (c.rope.theta < 2) return file.wrong(prefix + "freq_base", "is too small for yarn");
+    if (!c.rope.divisors.empty()) return refused(kFrequencies, "stands beside yarn's scaling");
+    if (!far.empty()) return refused(kLongFactors, "stands beside yarn's scaling");
     scale_yarn({.factor = factor,
                 .original = static_cast<double>(original),
                 .magnitude = magnitude * yarn_magnitude(factor, 1)},
@@ -609,14 +644,9 @@ Result<void> read_gguf_rope(const GgufFile& file, const WeightTable& table, cons
                       ErrorCode::kUnsupported);
   }
   c.rope.magnitude = magnitude;
-  SHOAL_TRY_ASSIGN(close, read_divisors(file, table, "rope_factors_short.weight", pairs));
-  SHOAL_TRY_ASSIGN(far, read_divisors(file, table, "rope_factors_long.weight", pairs));
-  if (close.empty() != far.empty()) {
-    return Error{ErrorCode::kCorrupt,
-                 file.file() +
-                     ": tensor rope_factors_long.weight: stands without the short ones, "
-                     "or these without it"};
-  }
+  if (type == "longrope" && far.empty())
+    return file.wrong(prefix + "scaling.type",
+                      "is longrope without a tensor " + std::string(kLongFactors));
   if (!far.empty()) {
     c.rope.divisors = std::move(close);
     c.rope.long_divisors = std::move(far);
@@ -673,15 +703,13 @@ Result<ModelConfig> read_gguf_family(const GgufFile& file, const WeightTable& ta
   if (family.scale_by_key && largest && c.width / c.heads != c.head_dim)
     c.attention_scale = 1 / std::sqrt(static_cast<double>(c.width / c.heads));
 
-  int64_t window = 0;
-  if (family.windows == WindowRule::kNone || family.windows == WindowRule::kLater) {
-    if (fields.has(kWindow))
-      return fields.wrong(kWindow, "is not supported", ErrorCode::kUnsupported);
-  } else {
-    const int64_t fallback = family.windows == WindowRule::kEvery ? family.window : 0;
-    SHOAL_TRY_ASSIGN(read, fields.integer_or(kWindow, fallback, 1, kModelContextMax));
-    window = read > limits::kContextMax ? 0 : read;
-  }
+  // 0 says that there is none.
+  const int64_t fallback = family.windows == WindowRule::kEvery ? family.window : 0;
+  SHOAL_TRY_ASSIGN(window, fields.integer_or(kWindow, fallback, 0, kModelContextMax));
+  if (window > limits::kContextMax) window = 0;
+  const bool windowed = family.windows == WindowRule::kAll || family.windows == WindowRule::kEvery;
+  if (window != 0 && !windowed)
+    return fields.wrong(kWindow, "is not supported", ErrorCode::kUnsupported);
   std::vector<bool> without;
   for (int64_t i = 0; family.some_without_rotary && i < c.blocks; ++i)
     without.push_back((i + 1) % 4 == 0);

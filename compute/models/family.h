@@ -15,9 +15,6 @@
 
 namespace shoal::compute {
 
-// Whether the family's projections have biases; kAsked: its config says so.
-enum class Biases : uint8_t { kNo, kYes, kAsked };
-
 // Which blocks attend to a window only, when the config gives one.
 enum class WindowRule : uint8_t {
   kNone,   // None: a config that asks for a window is refused.
@@ -43,8 +40,8 @@ struct Family {
   bool norm_before = true, norm_after = false;  // Of attention and of the feed-forward part.
   bool norm_plus_one = false;  // Hugging Face files hold the norms' weights less 1.
   QkNorm qk_norm = QkNorm::kNone;
-  Biases query_biases = Biases::kNo;  // Of query, key and value.
-  Biases output_biases = Biases::kNo, ffn_biases = Biases::kNo;
+  bool query_biases = false;  // Of query, key and value.
+  bool output_biases = false, ffn_biases = false;
   bool rotary = true, learned_positions = false;
   bool some_without_rotary = false;  // "no_rope_layers"; where it is silent, every fourth block.
   bool local_rotary = false;         // Blocks with a window turn by another, unscaled base.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <tuple>
 
 #include "compute/models/family.h"
 #include "compute/models/safetensors.h"
@@ -98,15 +99,10 @@ class ModelAssembler {
     TakenWeights result;
     for (const WeightSpec& weight : weights) {
       DType dtype = DType::kF32;
-      auto taken = weight.experts > 0         ? take_experts(weight, dtype)
+      auto taken = weight.experts > 0         ? take_experts(weight, block, dtype)
                    : weight.shape.size() == 1 ? take_vector(weight)
-                                              : take_matrix(weight, weight.name, dtype);
+                                              : take_rounded(weight, block, dtype);
       if (!taken.ok()) return taken.error();
-      if (weight.shape.size() > 1) {
-        auto rounded = quantised(weight, block, std::move(taken).value(), dtype);
-        if (!rounded.ok()) return with_context(rounded.error(), where(pool_, weight.name));
-        taken = std::move(rounded);
-      }
       if (weight.shape.size() > 1) only_f32_ = only_f32_ && dtype == DType::kF32;
       result.bytes.emplace(weight.role, taken.value());
       result.types.emplace(weight.role, dtype);
@@ -114,18 +110,35 @@ class ModelAssembler {
     return result;
   }
 
-  // The same weight in the type that was asked for; `dtype` becomes that type.
-  Result<ByteSpan> quantised(const WeightSpec& weight, int64_t block, ByteSpan bytes,
-                             DType& dtype) {
-    if (is_quantised_weight(dtype)) return bytes;
-    const auto type =
-        quant_type(quantise_, weight.role, block, model_.config.blocks, weight.shape.back());
-    if (!type.has_value()) return bytes;
+  // The type that a matrix is to be rounded to, if any.
+  std::optional<DType> wanted_type(const WeightSpec& weight, int64_t block, DType stored) const {
+    if (is_quantised_weight(stored)) return {};
+    return quant_type(quantise_, weight.role, block, model_.config.blocks, weight.shape.back());
+  }
+
+  Result<ByteVector> rounded(const WeightSpec& weight, const std::string& name, DType stored,
+                             DType wanted, ByteSpan bytes) {
     QuantError error;
-    SHOAL_TRY_ASSIGN(rounded, quantise_tensor(dtype, bytes, *type, error));
-    cost_.add(weight.role, weight.name, *type, error);
-    dtype = *type;
-    return keep(std::move(rounded));
+    auto made = quantise_tensor(stored, bytes, wanted, error);
+    if (!made.ok()) return with_context(made.error(), where(pool_, name));
+    cost_.add(weight.role, name, wanted, error);
+    return made;
+  }
+
+  // A matrix, in the type that was asked for.
+  Result<ByteSpan> take_rounded(const WeightSpec& weight, int64_t block, DType& dtype) {
+    SHOAL_TRY_ASSIGN(bytes, take_matrix(weight, weight.name, dtype));
+    const auto wanted = wanted_type(weight, block, dtype);
+    if (!wanted.has_value()) return bytes;
+    // The embedding is the head's matrix too where they are tied.
+    const auto key = std::tuple(weight.name, weight.first_row, *wanted);
+    if (const auto known = rounded_.find(key); known != rounded_.end()) {
+      dtype = *wanted;
+      return known->second;
+    }
+    SHOAL_TRY_ASSIGN(made, rounded(weight, weight.name, dtype, *wanted, bytes));
+    dtype = *wanted;
+    return rounded_.emplace(key, keep(std::move(made))).first->second;
   }
 
   ByteSpan keep(ByteVector bytes) {
@@ -181,16 +194,26 @@ class ModelAssembler {
     return static_cast<size_t>(weight.experts > 0 ? weight.stored[0] : weight.shape[0]);
   }
 
-  Result<ByteSpan> take_experts(const WeightSpec& weight, DType& dtype) {
+  // The graph wants all experts' rows in one piece; only that piece is kept.
+  Result<ByteSpan> take_experts(const WeightSpec& weight, int64_t block, DType& dtype) {
     ByteVector all;
+    DType stored = DType::kF32;
     for (int64_t e = 0; e < weight.experts; ++e) {
       std::string name = weight.name;
       name.replace(name.find("{e}"), 3, std::to_string(e));
       DType own = DType::kF32;
       SHOAL_TRY_ASSIGN(bytes, take_matrix(weight, name, own));
-      if (e > 0 && own != dtype) {
+      if (e > 0 && own != stored) {
         return Error{ErrorCode::kUnsupported,
                      where(pool_, name) + ": has another type than the expert before it"};
+      }
+      stored = own;
+      ByteVector made;
+      if (const auto wanted = wanted_type(weight, block, own)) {
+        SHOAL_TRY_ASSIGN(smaller, rounded(weight, name, own, *wanted, bytes));
+        made = std::move(smaller);
+        bytes = made;
+        own = *wanted;
       }
       dtype = own;
       if (e == 0) all.reserve(bytes.size() * static_cast<size_t>(weight.experts));
@@ -234,6 +257,8 @@ class ModelAssembler {
   Model& model_;
   QuantCost cost_;
   std::map<std::string, ByteSpan> turned_;  // Transposed tensors, by name.
+  // Rounded ones, by name, first row and type.
+  std::map<std::tuple<std::string, int64_t, DType>, ByteSpan> rounded_;
   bool only_f32_ = true;
 };
 
@@ -320,22 +345,26 @@ Result<void> read_generation_config(const fs::path& folder, ModelConfig& config)
 }
 
 // Some files of a family put a prefix before every name, others do not.
-void strip_prefix(std::string_view prefix, WeightPool& pool) {
-  if (prefix.empty()) return;
+Result<void> strip_prefix(std::string_view prefix, WeightPool& pool) {
+  if (prefix.empty()) return {};
   const bool all = std::all_of(pool.table.begin(), pool.table.end(), [&](const auto& entry) {
     return entry.first.starts_with(prefix) || entry.first == "lm_head.weight";
   });
-  if (!all) return;
+  if (!all) return {};
   WeightTable table;
   std::map<std::string, std::string, std::less<>> file_of;
   for (auto& [name, tensor] : pool.table) {
     const std::string bare = name.starts_with(prefix) ? name.substr(prefix.size()) : name;
     if (const auto file = pool.file_of.find(name); file != pool.file_of.end())
       file_of.emplace(bare, file->second);
-    table.emplace(bare, std::move(tensor));
+    if (!table.emplace(bare, std::move(tensor)).second) {
+      return Error{ErrorCode::kCorrupt, where(pool, name) + ": stands in it twice, with and " +
+                                            "without the prefix " + std::string(prefix)};
+    }
   }
   pool.table = std::move(table);
   pool.file_of = std::move(file_of);
+  return {};
 }
 
 Result<Model> open_folder(const fs::path& folder, const OpenOptions& options) {
@@ -360,7 +389,7 @@ Result<Model> open_folder(const fs::path& folder, const OpenOptions& options) {
     return Error{ErrorCode::kNotFound,
                  folder.string() + " holds neither " + single + " nor " + index};
   }
-  strip_prefix(family->optional_prefix, pool);
+  SHOAL_TRY(strip_prefix(family->optional_prefix, pool));
   SHOAL_TRY(
       ModelAssembler(*family, FileFormat::kHuggingFace, pool, options.quantise, model).assemble());
   SHOAL_TRY_ASSIGN(tokenizer, tokenizer_of_folder(folder, model.config));

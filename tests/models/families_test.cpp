@@ -11,8 +11,10 @@
 #include "base/files.h"
 #include "compute/models/gguf.h"
 #include "compute/models/model.h"
+#include "compute/models/safetensors.h"
 #include "compute/run/local_pipeline.h"
 #include "tests/models/refused.h"
+#include "tests/models/test_device.h"
 #include "tests/models/tiny_family.h"
 
 using namespace shoal;
@@ -28,12 +30,6 @@ std::vector<int32_t> some_tokens(int count, int64_t vocabulary) {
   for (int i = 0; i < count; ++i)
     tokens.push_back(static_cast<int32_t>(random.below(static_cast<uint64_t>(vocabulary))));
   return tokens;
-}
-
-std::unique_ptr<Device> device(const std::string& selector, int threads = 2) {
-  auto found = open_device(selector, threads);
-  if (!found.ok()) qFatal("%s", found.error().message.c_str());
-  return std::move(found).value();
 }
 
 struct Outcome {
@@ -83,12 +79,6 @@ class Difference {
  private:
   double errors_ = 0, squares_ = 0;
 };
-
-bool has_vulkan() {
-  const auto devices = list_devices();
-  return std::any_of(devices.begin(), devices.end(),
-                     [](const DeviceInfo& info) { return info.plane == "vulkan"; });
-}
 
 }  // namespace
 
@@ -324,6 +314,12 @@ class FamiliesTest : public QObject {
         "truncate");
     row("smollm 3", R"("rope_theta":1,"rope_scaling":{"rope_type":"yarn","factor":4})",
         "rope_theta");
+    row("llama 3.2", R"("rope_parameters":{"rope_type":"linear","factor":2.0})", "rope_parameters");
+    row("llama 2", R"("rope_scaling":{"rope_type":"linear","factor":2.0,"unheard":1})", "unheard");
+    row("llama 2", R"("rope_scaling":{"rope_type":"default","mrope_section":[2,3,3]})",
+        "mrope_section");
+    row("phi 4 mini", R"("rope_scaling":{"type":"default","partial_rotary_factor":0.5})",
+        "partial_rotary_factor");
     row("phi 4 mini", R"("partial_rotary_factor":0.05)", "partial_rotary_factor");
     row("phi 4 mini", R"("partial_rotary_factor":1.5)", "partial_rotary_factor");
     row("phi 4 mini", R"("partial_rotary_factor":0.5)", "short_factor");
@@ -343,6 +339,7 @@ class FamiliesTest : public QObject {
     row("mixtral", R"("num_local_experts":2000)", "num_local_experts");
     row("mixtral", R"("num_experts_per_tok":5)", "num_experts_per_tok");
     row("mixtral", R"("num_experts_per_tok":0)", "num_experts_per_tok");
+    row("qwen 3 moe", R"("use_sliding_window":true,"sliding_window":9)", "use_sliding_window");
     row("qwen 3 moe", R"("decoder_sparse_step":2)", "decoder_sparse_step");
     row("qwen 3 moe", R"("mlp_only_layers":[0])", "mlp_only_layers");
     row("gpt-2", R"("activation_function":"relu")", "activation_function");
@@ -369,6 +366,70 @@ class FamiliesTest : public QObject {
     const std::string whole = QJsonDocument(config).toJson().toStdString();
     QVERIFY(write_file_durably(folder / "config.json", as_bytes(whole)).ok());
     QVERIFY(refused(open_model(folder.path()), {"config.json", key.toStdString()}));
+  }
+
+  // GGUF keys and tensors that say two things of one rope, or half of what it needs.
+  void a_gguf_rope_that_says_two_things_is_refused() {
+    const auto opened = [](const TinyFamily& family, const std::string& more = {}) {
+      GgufMaker maker = gguf_of(family, tiny_weights(family, kSeed));
+      if (!more.empty()) {
+        ByteWriter ones;
+        for (int64_t i = 0; i < family.rotary / 2; ++i) ones.f32(1);
+        maker.tensor({more, "F32", {family.rotary / 2}, ones.take()});
+      }
+      auto bytes = std::make_unique<ByteVector>(maker.bytes());
+      return model_of_gguf(*bytes, "f.gguf").ok() ? Result<void>()
+                                                  : model_of_gguf(*bytes, "f.gguf").error();
+    };
+    const TinyFamily& yarn = named("smollm 3, yarn");
+    QVERIFY(opened(yarn).ok());
+    QVERIFY(refused(opened(yarn, "rope_freqs.weight"), {"rope_freqs.weight"}));
+    QVERIFY(refused(opened(yarn, "rope_factors_long.weight"), {"rope_factors_long.weight"}));
+    const TinyFamily& phi4 = named("phi 4 mini");
+    QVERIFY(opened(phi4).ok());
+    QVERIFY(refused(opened(phi4, "rope_freqs.weight"), {"rope_freqs.weight"}));
+    TinyFamily llama = named("llama 2");
+    QVERIFY(opened(llama, "rope_freqs.weight").ok());
+    llama.gguf_scaling = "longrope";
+    QVERIFY(refused(opened(llama), {"rope.scaling.type", "rope_factors_long.weight"}));
+  }
+
+  // Gemma's 27B models scale by the width of a head that divides the row; a GGUF does not say so,
+  // only their number of blocks does.
+  void the_largest_gemmas_scale_attention_otherwise() {
+    for (const auto& [name, largest] : {std::pair{"gemma 2", 46}, {"gemma 3", 62}}) {
+      for (const int blocks : {largest - 1, largest}) {
+        TinyFamily family = named(name);
+        family.blocks = blocks;
+        family.windows.assign(size_t(blocks), 0);
+        const ByteVector bytes = gguf_of(family, tiny_weights(family, kSeed)).bytes();
+        auto model = model_of_gguf(bytes, "f.gguf");
+        QVERIFY2(model.ok(), model.ok() ? "" : model.error().message.c_str());
+        // Heads of 32, four of them on rows of 64.
+        QCOMPARE(model.value().config.attention_scale, blocks == largest ? 0.25 : 0.0);
+      }
+    }
+  }
+
+  void two_tensors_of_one_name_without_the_prefix_are_refused() {
+    const TinyFamily& gpt2 = named("gpt-2");
+    TempDir folder;
+    write_folder(folder.path(), gpt2, tiny_weights(gpt2, kSeed));
+    const ByteVector whole = read_file(folder / "model.safetensors", Bytes{1 << 24}).value();
+    auto table = read_safetensors(whole, "f");
+    QVERIFY(table.ok());
+    std::vector<TensorToWrite> tensors;
+    for (const auto& [name, tensor] : table.value())
+      tensors.push_back({name, tensor.type, tensor.shape, to_vector(tensor.bytes)});
+    // "lm_head.weight" may stand without the prefix; so this is one of two.
+    for (const char* name : {"lm_head.weight", "transformer.lm_head.weight"})
+      tensors.push_back({name,
+                         "F32",
+                         {gpt2.vocabulary, gpt2.width},
+                         ByteVector(size_t(gpt2.vocabulary * gpt2.width * 4))});
+    const ByteVector twice = safetensors_bytes(tensors);
+    QVERIFY(write_file_durably(folder / "model.safetensors", twice).ok());
+    QVERIFY(refused(open_model(folder.path()), {"lm_head.weight", "twice"}));
   }
 
   void split_files_are_one_model() {

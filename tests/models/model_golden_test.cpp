@@ -17,6 +17,7 @@
 #include "tests/models/float64_llama.h"
 #include "tests/models/model_maker.h"
 #include "tests/models/refused.h"
+#include "tests/models/test_device.h"
 #include "tests/support/shared_data.h"
 
 using namespace shoal;
@@ -30,18 +31,6 @@ Model opened(const std::filesystem::path& path) {
   auto model = open_model(path);
   if (!model.ok()) qFatal("%s", model.error().message.c_str());
   return std::move(model).value();
-}
-
-std::unique_ptr<Device> device(const std::string& selector, int threads = 2) {
-  auto found = open_device(selector, threads);
-  if (!found.ok()) qFatal("%s", found.error().message.c_str());
-  return std::move(found).value();
-}
-
-bool has_vulkan() {
-  const auto devices = list_devices();
-  return std::any_of(devices.begin(), devices.end(),
-                     [](const DeviceInfo& info) { return info.plane == "vulkan"; });
 }
 
 Json json_file(const std::filesystem::path& path) {

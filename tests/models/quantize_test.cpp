@@ -4,6 +4,7 @@
 #include <QtTest>
 
 #include <cmath>
+#include <map>
 
 #include "base/files.h"
 #include "compute/models/model.h"
@@ -12,6 +13,7 @@
 #include "compute/run/local_pipeline.h"
 #include "tests/models/model_maker.h"
 #include "tests/models/refused.h"
+#include "tests/models/tiny_family.h"
 
 using namespace shoal;
 using namespace shoal::compute;
@@ -34,6 +36,13 @@ ByteVector f32_bytes(std::span<const float> values) {
   ByteWriter writer;
   for (const float value : values) writer.f32(value);
   return writer.take();
+}
+
+TinyFamily tiny_family(const std::string& name) {
+  for (const TinyFamily& family : tiny_families()) {
+    if (family.name == name) return family;
+  }
+  qFatal("no such family");
 }
 
 double relative_error(DType type, std::span<const float> values) {
@@ -165,6 +174,49 @@ class QuantizeTest : public QObject {
         QVERIFY(value.dtype == DType::kQ4_K || value.dtype == DType::kQ6_K);
     }
     QVERIFY(open_model(folder.path()).value().quantised.empty());
+  }
+
+  // Of a head that is the embedding's matrix, and of experts that a folder holds one by one: each
+  // is rounded once, and nothing is kept beside what was made of it.
+  void nothing_is_rounded_or_kept_twice_data() {
+    QTest::addColumn<QString>("name");
+    for (const char* name : {"qwen 2.5", "mixtral", "qwen 3 moe"}) QTest::newRow(name) << name;
+  }
+
+  void nothing_is_rounded_or_kept_twice() {
+    QFETCH(QString, name);
+    const TinyFamily family = tiny_family(name.toStdString());
+    TempDir folder;
+    write_folder(folder.path(), family, tiny_weights(family, 1));
+    auto model = open_model(folder.path(), {.quantise = QuantMode::kQ8_0});
+    QVERIFY2(model.ok(), model.ok() ? "" : model.error().message.c_str());
+    std::map<const std::byte*, size_t> rounded;
+    for (const Fragment& fragment : model.value().fragments) {
+      for (const Value& value : fragment.graph.values) {
+        if (value.kind != ValueKind::kWeight || !is_quantised_weight(value.dtype)) continue;
+        const ByteSpan bytes = fragment.weights.at(value.name);
+        rounded[bytes.data()] = bytes.size();
+      }
+    }
+    size_t used = 0, kept = 0;
+    for (const auto& [at, size] : rounded) used += size;
+    for (const ByteVector& bytes : model.value().converted) kept += bytes.size();
+    QVERIFY(used > 0);
+    QCOMPARE(kept, used);
+    const auto& ends = model.value().fragments;
+    QCOMPARE(ends.front().weights.at("token_embedding").data() ==
+                 ends.back().weights.at("output").data(),
+             family.tied);
+  }
+
+  void an_expert_that_can_not_be_rounded_is_named() {
+    const TinyFamily family = tiny_family("qwen 3 moe");
+    TinyWeights weights = tiny_weights(family, 1);
+    weights.at("up.0")[size_t(family.inner * family.width)] = INFINITY;  // The second expert's.
+    TempDir folder;
+    write_folder(folder.path(), family, weights);
+    QVERIFY(refused(open_model(folder.path(), {.quantise = QuantMode::kQ8_0}),
+                    {"layers.0.", "experts.1.up_proj", "element 0", "finite"}));
   }
 };
 

@@ -34,14 +34,14 @@ std::vector<TinyFamily> tiny_families() {
   llama2.pairs = true;
   all.push_back(llama2);
 
-  TinyFamily biased = llama2;
-  biased.name = "llama, linear scaling, other head size";
-  biased.rope = {.kind = "linear", .theta = 20000, .factor = 4};
-  biased.head_dim = biased.rotary = 24;
-  biased.config = R"("rope_theta":20000,"rope_scaling":{"type":"linear","factor":4.0})";
-  biased.gguf_numbers = {{"rope.freq_base", 20000}, {"rope.scaling.factor", 4}};
-  biased.gguf_scaling = "linear";
-  all.push_back(biased);
+  TinyFamily linear = llama2;
+  linear.name = "llama, linear scaling, other head size";
+  linear.rope = {.kind = "linear", .theta = 20000, .factor = 4};
+  linear.head_dim = linear.rotary = 24;
+  linear.config = R"("rope_theta":20000,"rope_scaling":{"type":"linear","factor":4.0})";
+  linear.gguf_numbers = {{"rope.freq_base", 20000}, {"rope.scaling.factor", 4}};
+  linear.gguf_scaling = "linear";
+  all.push_back(linear);
 
   TinyFamily llama3 = llama2;
   llama3.name = "llama 3.2";
@@ -97,6 +97,14 @@ std::vector<TinyFamily> tiny_families() {
   qwen2_window.config =
       R"("rope_theta":1000000.0,"use_sliding_window":true,"sliding_window":16,"max_window_layers":1)";
   all.push_back(qwen2_window);
+
+  TinyFamily qwen2_silent = qwen2_window;
+  qwen2_silent.name = "qwen 2, window, silent about which blocks";
+  qwen2_silent.blocks = 29;
+  qwen2_silent.windows.assign(28, 0);  // From the 29th block on.
+  qwen2_silent.windows.push_back(16);
+  qwen2_silent.config = R"("rope_theta":1000000.0,"use_sliding_window":true,"sliding_window":16)";
+  all.push_back(qwen2_silent);
 
   TinyFamily qwen3 = like_llama("qwen 3", "Qwen3ForCausalLM", "qwen3");
   qwen3.head_dim = qwen3.rotary = 32;
@@ -163,7 +171,9 @@ std::vector<TinyFamily> tiny_families() {
       R"("partial_rotary_factor":0.75,"original_max_position_embeddings":48,"sliding_window":null,)"
       R"("rope_scaling":{"type":"longrope","short_factor":[1,1.5,1,1.25,2,1],)"
       R"("long_factor":[1,2,8,16,24,32.5]})";
-  phi4.gguf_integers = {{"rope.dimension_count", 12}, {"rope.scaling.original_context_length", 48}};
+  phi4.gguf_integers = {{"rope.dimension_count", 12},
+                        {"rope.scaling.original_context_length", 48},
+                        {"attention.sliding_window", 0}};  // None: so its files say.
   phi4.gguf_numbers = {
       {"rope.scaling.attn_factor", std::sqrt(1 + std::log(128.0 / 48) / std::log(48.0))}};
   all.push_back(phi4);

@@ -22,12 +22,10 @@ const Family kQwen3Moe = {
     .hugging_face_classes = kMoeClasses,
     .gguf_architecture = "qwen3moe",
     .qk_norm = QkNorm::kHead,
-    .windows = WindowRule::kLater,
     .experts = true,
     .gguf_experts = true,
     .always_renormalise = false,
     .context = 32768,
-    .window = 4096,
 };
 
 }  // namespace shoal::compute
