@@ -27,8 +27,8 @@ std::vector<int32_t> tokens_of(int seed) {
   return tokens;
 }
 
-std::unique_ptr<Device> open_cpu(int threads, bool simd = true) {
-  auto device = make_cpu_backend({.simd = simd})->open("cpu", threads);
+std::unique_ptr<Device> open_cpu(int threads, const CpuOptions& options = {}) {
+  auto device = make_cpu_backend(options)->open("cpu", threads);
   return device.ok() ? std::move(device).value() : nullptr;
 }
 
@@ -42,11 +42,11 @@ struct Run {
 class Chain {
  public:
   Chain(std::span<const Fragment> fragments, std::vector<size_t> cuts, int threads,
-        bool simd = true) {
+        const CpuOptions& options = {}) {
     cuts.push_back(fragments.size());
     size_t begin = 0;
     for (const size_t end : cuts) {
-      devices_.push_back(open_cpu(threads, simd));
+      devices_.push_back(open_cpu(threads, options));
       auto stage =
           Stage::open(*devices_.back(), fragments.subspan(begin, end - begin),
                       {.context = kContextPositions, .sequences = 2, .rows_max = 2 * kTokens});
@@ -191,8 +191,10 @@ void EngineTest::the_bits_depend_on_nothing_but_the_input() {
   }
   Chain threaded(fragments, {}, 2);
   QVERIFY(same_bits(threaded.run(3, 7).logits, expected.logits));
-  Chain portable(fragments, {}, 2, /*simd=*/false);
-  QVERIFY(same_bits(portable.run(3, 7).logits, expected.logits));
+  for (const CpuKernels kernels : kAllCpuKernels) {
+    Chain others(fragments, {}, 2, {kernels});
+    QVERIFY(same_bits(others.run(3, 7).logits, expected.logits));
+  }
 
   for (size_t cut = 1; cut < fragments.size(); ++cut) {
     Chain chain(fragments, {cut}, 1);

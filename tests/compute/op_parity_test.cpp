@@ -33,25 +33,31 @@ class OpParityTest : public QObject {
 
 void OpParityTest::every_op_agrees_on_every_device_data() {
   QTest::addColumn<QString>("selector");
-  QTest::addColumn<bool>("simd");
+  QTest::addColumn<int>("kernels");  // Of the cpu plane.
   QTest::addColumn<int>("threads");
   const QString only = qEnvironmentVariable("SHOAL_DEVICE");
-  QTest::newRow("cpu, portable") << "cpu" << false << 1;
+  std::string before;
+  for (const CpuKernels kernels : kAllCpuKernels) {
+    const std::string driver = make_cpu_backend({kernels})->devices().front().driver;
+    if (driver == before) continue;  // This machine has no others.
+    before = driver;
+    QTest::addRow("cpu, %s", driver.c_str()) << "cpu" << int(kernels) << 1;
+  }
   for (const DeviceInfo& info : list_devices()) {
     const QString selector = QString::fromStdString(info.selector);
     if (!only.isEmpty() && only != selector) continue;
     QTest::newRow(
         qPrintable(selector + " (" + QString::fromStdString(info.name + ", " + info.driver) + ")"))
-        << selector << true << 3;
+        << selector << -1 << 3;
   }
 }
 
 void OpParityTest::every_op_agrees_on_every_device() {
   QFETCH(QString, selector);
-  QFETCH(bool, simd);
+  QFETCH(int, kernels);
   QFETCH(int, threads);
-  auto device = simd ? open_device(selector.toStdString(), threads)
-                     : make_cpu_backend({.simd = false})->open("cpu", threads);
+  auto device = kernels < 0 ? open_device(selector.toStdString(), threads)
+                            : make_cpu_backend({CpuKernels(kernels)})->open("cpu", threads);
   QVERIFY2(device.ok(), device.ok() ? "" : device.error().message.c_str());
   check(QTest::currentDataTag(), *device.value());
 }

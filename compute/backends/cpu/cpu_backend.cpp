@@ -133,11 +133,18 @@ class CpuDevice final : public Device {
 class CpuBackend final : public Backend {
  public:
   explicit CpuBackend(const CpuOptions& options) {
-    const KernelTable* avx2 = options.simd ? avx2_kernels() : nullptr;
-    kernels_ = avx2 != nullptr ? avx2 : &portable_kernels();
     info_ = {.id = "cpu", .selector = "cpu", .plane = "cpu"};
     info_.name = cpu_name();
-    info_.driver = avx2 != nullptr ? "avx2" : "portable";
+    info_.driver = "portable";
+    kernels_ = &portable_kernels();
+    const auto take = [&](CpuKernels kernels, const KernelTable* table, const char* name) {
+      if (kernels > options.kernels_most || table == nullptr) return;
+      kernels_ = table;
+      info_.driver = name;
+    };
+    take(CpuKernels::kAvx2, avx2_kernels(), "avx2");
+    take(CpuKernels::kAvxVnni, avxvnni_kernels(), "avx-vnni");
+    take(CpuKernels::kAvx512, avx512_kernels(), "avx-512-vnni");
     const Result<MemoryInfo> memory = memory_info();
     info_.memory_bytes = memory.ok() ? memory.value().total.count : int64_t{8} << 30;
   }

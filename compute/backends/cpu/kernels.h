@@ -1,7 +1,6 @@
 #pragma once
 // The CPU plane's kernels: each op as pieces that may run in any order on any thread, in the exact
-// order of sums that the op's reference follows. Two tables: plain C++ for every machine, AVX2 for
-// those that have it; the same bits.
+// order of sums that the op's reference follows. Tables for what processors have: the same bits.
 
 #include <array>
 #include <cstddef>
@@ -56,6 +55,9 @@ class Scratch {
 using KernelTable = std::array<Kernel, kOpKinds>;
 
 const KernelTable& portable_kernels();
-const KernelTable* avx2_kernels();  // Null where the machine or the build has no AVX2.
+// Null where the machine or the build has no such instructions.
+const KernelTable* avx2_kernels();
+const KernelTable* avxvnni_kernels();  // Whose quantised products are faster; else as AVX2's.
+const KernelTable* avx512_kernels();   // Faster still.
 
 }  // namespace shoal::compute

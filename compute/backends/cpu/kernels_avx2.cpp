@@ -11,6 +11,8 @@
 #include <cpuid.h>
 #include <immintrin.h>
 
+#include <type_traits>
+
 #include "compute/backends/cpu/weight_layout.h"
 #include "shaders/exact_math.h"
 
@@ -285,371 +287,38 @@ bool float_matmul(const KernelCall& call, int64_t first, int64_t last, float* sc
   return bad == 0;
 }
 
-// --- matmul, quantised weights: tiles of eight rows (weight_layout.h) ---
+// --- matmul, quantised weights ---
 
-__m256i load_bytes(const std::byte* at) {
-  return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at));
-}
+#include "compute/backends/cpu/registers256.inc"
 
-__m256i four_bytes(const std::byte* at) {
-  int32_t four;
-  std::memcpy(&four, at, 4);
-  return _mm256_set1_epi32(four);
-}
-
-__m128i eight_bytes(const std::byte* at) {
-  return _mm_loadl_epi64(reinterpret_cast<const __m128i*>(at));
-}
-
-__m256 eight_halves(const std::byte* at) {
-  return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(at)));
-}
-
-// Adds Rows blocks of activations times a tile's block to integer sums, one per column.
-struct Q8Tile {
-  static constexpr int64_t kBlockBytes = kQ8TileBlock;
-  template <int Rows>
-  static void block(const std::byte* quants, const std::byte* const (&x)[Rows], const int32_t*,
-                    int64_t, __m256i (&sums)[Rows]) {
-    const __m256i ones = _mm256_set1_epi16(1);
-    for (int r = 0; r < Rows; ++r) sums[r] = _mm256_setzero_si256();
-    for (int64_t g = 0; g < 8; ++g) {
-      const __m256i w = load_bytes(quants + g * 32);
-      const __m256i w_magnitude = _mm256_abs_epi8(w);  // -128 becomes 128, unsigned.
-      for (int r = 0; r < Rows; ++r) {
-        const __m256i signed_x = _mm256_sign_epi8(four_bytes(x[r] + g * 4), w);
-        const __m256i pairs =
-            _mm256_maddubs_epi16(w_magnitude, signed_x);  // At most 2 * 128 * 127.
-        sums[r] = _mm256_add_epi32(sums[r], _mm256_madd_epi16(pairs, ones));
+struct V : Registers256 {
+  static constexpr bool kWholeBytes = false;  // Two products of whole ones may not fit 16 bits.
+  // To each integer the products of its four bytes of four groups with sixteen bytes of x.
+  template <int Bits>
+  static Ints add_products(Ints sum, const Ints* groups, const std::byte* x) {
+    const Ints ones = _mm256_set1_epi16(1);
+    // At most 4 * 2 * 31 * 127 in 16 bits, 2 * 2 * 63 * 127, or 2 * 128 * 127.
+    constexpr int kTogether = Bits <= 5 ? 4 : Bits == 6 ? 2 : 1;
+    for (int first = 0; first < 4; first += kTogether) {
+      Ints pairs = no_ints();
+      for (int g = first; g < first + kTogether; ++g) {
+        const Ints four = each_int(four_bytes(x + g * 4));
+        const Ints made = Bits == 8 ? _mm256_maddubs_epi16(_mm256_abs_epi8(groups[g]),
+                                                           _mm256_sign_epi8(four, groups[g]))
+                                    : _mm256_maddubs_epi16(groups[g], four);
+        pairs = g == first ? made : _mm256_add_epi16(pairs, made);
       }
+      sum = _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, ones));
     }
+    return sum;
   }
 };
 
-struct Q4Tile {
-  static constexpr int64_t kBlockBytes = kQ4TileBlock;
-  // Nibbles stand for themselves minus 8: 8 times the sum of x is taken off at the end.
-  template <int Rows>
-  static void block(const std::byte* quants, const std::byte* const (&x)[Rows],
-                    const int32_t* x_sums, int64_t x_sums_stride, __m256i (&sums)[Rows]) {
-    const __m256i low_mask = _mm256_set1_epi8(15);
-    __m256i pairs[Rows];  // At most 16 * 15 * 127 in 16 bits.
-    for (int r = 0; r < Rows; ++r) pairs[r] = _mm256_setzero_si256();
-    for (int64_t g = 0; g < 4; ++g) {
-      const __m256i both = load_bytes(quants + g * 32);
-      const __m256i low = _mm256_and_si256(both, low_mask);
-      const __m256i high = _mm256_and_si256(_mm256_srli_epi16(both, 4), low_mask);
-      for (int r = 0; r < Rows; ++r) {
-        pairs[r] = _mm256_add_epi16(pairs[r], _mm256_maddubs_epi16(low, four_bytes(x[r] + g * 4)));
-        pairs[r] =
-            _mm256_add_epi16(pairs[r], _mm256_maddubs_epi16(high, four_bytes(x[r] + 16 + g * 4)));
-      }
-    }
-    for (int r = 0; r < Rows; ++r) {
-      const __m256i all = _mm256_madd_epi16(pairs[r], _mm256_set1_epi16(1));
-      sums[r] = _mm256_sub_epi32(all, _mm256_set1_epi32(8 * x_sums[r * x_sums_stride]));
-    }
-  }
-};
-
-// Rows of k values at `x`, with their scales at `scales`, each x_stride bytes after the one before.
-template <class Tile, int Rows>
-void tile_dots(const std::byte* tile, const std::byte* x, const std::byte* scales, int64_t x_stride,
-               const int32_t* x_sums, int64_t k, __m256 (&sums)[Rows]) {
-  const int64_t blocks = k / 32;
-  constexpr int64_t kBlocks = SHOAL_SUM_CHUNK / SHOAL_QUANT_BLOCK;
-  for (int r = 0; r < Rows; ++r) sums[r] = _mm256_setzero_ps();
-  for (int64_t begin = 0; begin < blocks; begin += kBlocks) {
-    const int64_t end = smaller(blocks, begin + kBlocks);
-    __m256 chunk[Rows];
-    for (int r = 0; r < Rows; ++r) chunk[r] = _mm256_setzero_ps();
-    for (int64_t b = begin; b < end; ++b) {
-      const std::byte* at = tile + b * Tile::kBlockBytes;
-      const __m256 weight_scale =
-          _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(at)));
-      const std::byte* rows[Rows];
-      for (int r = 0; r < Rows; ++r) rows[r] = x + r * x_stride + b * 32;
-      __m256i integers[Rows];
-      Tile::template block<Rows>(at + kTileRows * 2, rows, x_sums + b, blocks, integers);
-      for (int r = 0; r < Rows; ++r) {
-        float scale;
-        std::memcpy(&scale, scales + r * x_stride + b * 4, 4);
-        const __m256 product_scale = _mm256_mul_ps(weight_scale, broadcast(scale));
-        chunk[r] =
-            _mm256_add_ps(chunk[r], _mm256_mul_ps(_mm256_cvtepi32_ps(integers[r]), product_scale));
-      }
-    }
-    for (int r = 0; r < Rows; ++r) sums[r] = _mm256_add_ps(sums[r], chunk[r]);
-  }
-}
-
-// The other nibble types. Integers stand for themselves less Format.zero, minima and scales come in
-// by the sums of x: for each block, or where a block has two scales for each half of it.
-template <DType Type>
-struct PackedTile {
-  static constexpr TileFormat kFormat = tile_format(Type);
-  static constexpr bool kHalves = kFormat.bits == 6;
-
-  // The integer sums of the block's halves: of its low nibbles' elements and of its high nibbles'.
-  template <int Rows>
-  static void block(const std::byte* at, const std::byte* const (&x)[Rows], __m256i (&low)[Rows],
-                    __m256i (&high)[Rows]) {
-    const __m256i mask = _mm256_set1_epi8(15), ones = _mm256_set1_epi16(1);
-    __m256i fifth = _mm256_setzero_si256(), sixth = fifth;
-    if constexpr (kFormat.bits >= 5) fifth = load_bytes(at + 128);
-    if constexpr (kFormat.bits == 6) sixth = load_bytes(at + 160);
-    __m256i low_pairs[Rows], high_pairs[Rows];
-    for (int r = 0; r < Rows; ++r) {
-      low[r] = high[r] = low_pairs[r] = high_pairs[r] = _mm256_setzero_si256();
-    }
-    for (int g = 0; g < 4; ++g) {
-      const __m256i both = load_bytes(at + g * 32);
-      __m256i l = _mm256_and_si256(both, mask);
-      __m256i h = _mm256_and_si256(_mm256_srli_epi16(both, 4), mask);
-      if constexpr (kFormat.bits == 5) {
-        const __m256i one = _mm256_set1_epi8(1);
-        const __m256i l5 = _mm256_and_si256(_mm256_srli_epi16(fifth, g), one);
-        const __m256i h5 = _mm256_and_si256(_mm256_srli_epi16(fifth, g + 4), one);
-        l = _mm256_or_si256(l, _mm256_slli_epi16(l5, 4));
-        h = _mm256_or_si256(h, _mm256_slli_epi16(h5, 4));
-      }
-      if constexpr (kFormat.bits == 6) {
-        const __m256i three = _mm256_set1_epi8(3);
-        const __m256i l6 = _mm256_and_si256(_mm256_srli_epi16(fifth, 2 * g), three);
-        const __m256i h6 = _mm256_and_si256(_mm256_srli_epi16(sixth, 2 * g), three);
-        l = _mm256_or_si256(l, _mm256_slli_epi16(l6, 4));
-        h = _mm256_or_si256(h, _mm256_slli_epi16(h6, 4));
-      }
-      for (int r = 0; r < Rows; ++r) {
-        // In 16 bits: at most 4 * 2 * 31 * 127, or 2 * 2 * 63 * 127.
-        const __m256i x_low = four_bytes(x[r] + g * 4), x_high = four_bytes(x[r] + 16 + g * 4);
-        low_pairs[r] = _mm256_add_epi16(low_pairs[r], _mm256_maddubs_epi16(l, x_low));
-        high_pairs[r] = _mm256_add_epi16(high_pairs[r], _mm256_maddubs_epi16(h, x_high));
-        if (g == 3 || (kFormat.bits == 6 && g == 1)) {
-          low[r] = _mm256_add_epi32(low[r], _mm256_madd_epi16(low_pairs[r], ones));
-          high[r] = _mm256_add_epi32(high[r], _mm256_madd_epi16(high_pairs[r], ones));
-          low_pairs[r] = high_pairs[r] = _mm256_setzero_si256();
-        }
-      }
-    }
-  }
-};
-
-template <DType Type, int Rows>
-void packed_dots(const std::byte* tile, const std::byte* x, const std::byte* scales,
-                 int64_t x_stride, const int32_t* x_sums, int64_t k, __m256 (&sums)[Rows]) {
-  using Tile = PackedTile<Type>;
-  constexpr TileFormat kFormat = Tile::kFormat;
-  constexpr int64_t kBlocks = SHOAL_SUM_CHUNK / SHOAL_QUANT_BLOCK;
-  const int64_t blocks = k / 32;
-  for (int r = 0; r < Rows; ++r) sums[r] = _mm256_setzero_ps();
-  for (int64_t begin = 0; begin < blocks; begin += kBlocks) {
-    const int64_t end = smaller(blocks, begin + kBlocks);
-    __m256 chunk[Rows];
-    for (int r = 0; r < Rows; ++r) chunk[r] = _mm256_setzero_ps();
-    for (int64_t b = begin; b < end; ++b) {
-      const std::byte* unit = tile + b / kFormat.blocks() * kFormat.unit_bytes();
-      const std::byte* at =
-          unit + kFormat.head_bytes() + b % kFormat.blocks() * kFormat.block_bytes();
-      const __m256 d = eight_halves(unit);
-      __m256 m = _mm256_setzero_ps();
-      if constexpr (kFormat.minimum) m = eight_halves(unit + 16);
-      __m256i first = _mm256_setzero_si256(), second = first;
-      if constexpr (kFormat.large && kFormat.minimum) {
-        first = _mm256_cvtepu8_epi32(eight_bytes(at));
-        second = _mm256_cvtepu8_epi32(eight_bytes(at + 8));
-      } else if constexpr (kFormat.large) {
-        first = _mm256_cvtepi8_epi32(eight_bytes(at));
-        second = _mm256_cvtepi8_epi32(eight_bytes(at + 8));
-      }
-      const std::byte* rows[Rows];
-      for (int r = 0; r < Rows; ++r) rows[r] = x + r * x_stride + b * 32;
-      __m256i low[Rows], high[Rows];
-      Tile::template block<Rows>(at + kFormat.scale_bytes(), rows, low, high);
-      for (int r = 0; r < Rows; ++r) {
-        const int32_t* x_sum = x_sums + (r * blocks + b) * 2;
-        __m256i integers, minima = _mm256_setzero_si256();
-        if constexpr (Tile::kHalves) {
-          low[r] = _mm256_sub_epi32(low[r], _mm256_set1_epi32(kFormat.zero * x_sum[0]));
-          high[r] = _mm256_sub_epi32(high[r], _mm256_set1_epi32(kFormat.zero * x_sum[1]));
-          integers = _mm256_add_epi32(_mm256_mullo_epi32(low[r], first),
-                                      _mm256_mullo_epi32(high[r], second));
-        } else {
-          const int32_t both = x_sum[0] + x_sum[1];
-          integers = _mm256_add_epi32(low[r], high[r]);
-          if constexpr (kFormat.large) integers = _mm256_mullo_epi32(integers, first);
-          if constexpr (kFormat.zero != 0)
-            integers = _mm256_sub_epi32(integers, _mm256_set1_epi32(kFormat.zero * both));
-          minima = _mm256_set1_epi32(both);
-          if constexpr (kFormat.large && kFormat.minimum)
-            minima = _mm256_mullo_epi32(minima, second);
-        }
-        float scale;
-        std::memcpy(&scale, scales + r * x_stride + b * 4, 4);
-        __m256 product =
-            _mm256_mul_ps(_mm256_cvtepi32_ps(integers), _mm256_mul_ps(d, broadcast(scale)));
-        if constexpr (kFormat.minimum) {
-          product = _mm256_add_ps(product, _mm256_mul_ps(_mm256_cvtepi32_ps(minima),
-                                                         _mm256_mul_ps(m, broadcast(scale))));
-        }
-        chunk[r] = _mm256_add_ps(chunk[r], product);
-      }
-    }
-    for (int r = 0; r < Rows; ++r) sums[r] = _mm256_add_ps(sums[r], chunk[r]);
-  }
-}
-
-// What matmul and expert_matmul ask of a quantised type: how long a tile's row of blocks is, how
-// many sums of x it wants for each block (0: none), and the dots.
-struct Q8Dots {
-  static constexpr int64_t kSums = 0;
-  static int64_t tile_bytes(int64_t blocks) { return blocks * kQ8TileBlock; }
-  template <int Rows>
-  static void dots(const std::byte* tile, const std::byte* x, const std::byte* scales,
-                   int64_t x_stride, const int32_t* x_sums, int64_t k, __m256 (&sums)[Rows]) {
-    tile_dots<Q8Tile, Rows>(tile, x, scales, x_stride, x_sums, k, sums);
-  }
-};
-struct Q4Dots {
-  static constexpr int64_t kSums = 1;
-  static int64_t tile_bytes(int64_t blocks) { return blocks * kQ4TileBlock; }
-  template <int Rows>
-  static void dots(const std::byte* tile, const std::byte* x, const std::byte* scales,
-                   int64_t x_stride, const int32_t* x_sums, int64_t k, __m256 (&sums)[Rows]) {
-    tile_dots<Q4Tile, Rows>(tile, x, scales, x_stride, x_sums, k, sums);
-  }
-};
-template <DType Type>
-struct PackedDots {
-  static constexpr int64_t kSums = 2;
-  static int64_t tile_bytes(int64_t blocks) {
-    return blocks / tile_format(Type).blocks() * tile_format(Type).unit_bytes();
-  }
-  template <int Rows>
-  static void dots(const std::byte* tile, const std::byte* x, const std::byte* scales,
-                   int64_t x_stride, const int32_t* x_sums, int64_t k, __m256 (&sums)[Rows]) {
-    packed_dots<Type, Rows>(tile, x, scales, x_stride, x_sums, k, sums);
-  }
-};
-
-// The sums of each block of x, or of each half of one.
-template <int64_t Sums>
-void sum_blocks(const std::byte* x, int64_t blocks, int32_t* x_sums) {
-  for (int64_t b = 0; b < blocks; ++b) {
-    const __m256i pairs = _mm256_maddubs_epi16(_mm256_set1_epi8(1), load_bytes(x + b * 32));
-    const __m256i fours = _mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
-    alignas(32) int32_t parts[8];
-    _mm256_store_si256(reinterpret_cast<__m256i*>(parts), fours);
-    const int32_t low = parts[0] + parts[1] + parts[2] + parts[3];
-    const int32_t high = parts[4] + parts[5] + parts[6] + parts[7];
-    if constexpr (Sums == 1) {
-      x_sums[b] = low + high;
-    } else {
-      x_sums[b * 2] = low;
-      x_sums[b * 2 + 1] = high;
-    }
-  }
-}
-
-template <class Dots>
-bool tiled_matmul(const KernelCall& call, int64_t first, int64_t last) {
-  const auto p = call.as<MatmulParams>();
-  const int64_t blocks = p.k / 32;
-  const int64_t x_stride = blocks * 36;
-  const int64_t sums_stride = blocks * Dots::kSums;
-  const std::byte* x = call.buffers[0];
-  const Scratch sums_memory(p.rows * sums_stride * 4);
-  auto* x_sums = static_cast<int32_t*>(sums_memory.data());
-  if constexpr (Dots::kSums > 0) {
-    for (int64_t row = 0; row < p.rows; ++row)
-      sum_blocks<Dots::kSums>(x + row * x_stride, blocks, x_sums + row * sums_stride);
-  }
-  float* out = call.floats_out(2);
-  Finite8 finite;
-  const auto store = [&](int64_t row, int64_t tile, __m256 sums) {
-    const __m256 y = flush8(sums);
-    float* to = out + row * p.n_total + p.n_first + tile * kTileRows;
-    const int64_t left = p.n - tile * kTileRows;
-    if (left >= kTileRows) {
-      _mm256_storeu_ps(to, finite(y));
-    } else {
-      alignas(32) float values[8];
-      _mm256_store_ps(values, y);
-      std::memcpy(to, values, static_cast<size_t>(left) * 4);
-      for (int64_t c = 0; c < left; ++c) finite(broadcast(values[c]));
-    }
-  };
-  for (int64_t tile = first; tile < last; ++tile) {
-    const std::byte* weight = call.buffers[1] + tile * Dots::tile_bytes(blocks);
-    int64_t row = 0;
-    for (; row + 4 <= p.rows; row += 4) {
-      __m256 sums[4];
-      const std::byte* rows = x + row * x_stride;
-      Dots::template dots<4>(weight, rows, rows + p.k, x_stride, x_sums + row * sums_stride, p.k,
-                             sums);
-      for (int r = 0; r < 4; ++r) store(row + r, tile, sums[r]);
-    }
-    for (; row < p.rows; ++row) {
-      __m256 sums[1];
-      const std::byte* rows = x + row * x_stride;
-      Dots::template dots<1>(weight, rows, rows + p.k, x_stride, x_sums + row * sums_stride, p.k,
-                             sums);
-      store(row, tile, sums[0]);
-    }
-  }
-  return finite.all();
-}
-
-// REQUIRES: n is a multiple of 8, so that no tile holds rows of two experts.
-template <class Dots>
-bool expert_matmul(const KernelCall& call, int64_t first, int64_t last) {
-  const auto p = call.as<ExpertMatmulParams>();
-  const int64_t blocks = p.k / 32, tiles = p.n / kTileRows;
-  const int64_t width = int64_t{p.slots} * p.k;
-  const Scratch sums_memory(blocks * Dots::kSums * 4);
-  auto* x_sums = static_cast<int32_t*>(sums_memory.data());
-  Finite8 finite;
-  int64_t summed = -1;
-  for (int64_t piece = first; piece < last; ++piece) {
-    const int64_t place = piece / tiles, row = place / p.used, slot = place % p.used;
-    const auto expert = static_cast<int64_t>(call.floats(2)[row * 2 * p.used + slot]);
-    const int64_t from = p.slots == 1 ? 0 : slot * p.k;
-    const std::byte* base = call.buffers[0] + row * (width / 32 * 36);
-    if constexpr (Dots::kSums > 0) {
-      if (summed != place) sum_blocks<Dots::kSums>(base + from, blocks, x_sums);
-      summed = place;
-    }
-    const std::byte* weight =
-        call.buffers[1] + (expert * tiles + piece % tiles) * Dots::tile_bytes(blocks);
-    __m256 sums[1];
-    Dots::template dots<1>(weight, base + from, base + width + from / 32 * 4, 0, x_sums, p.k, sums);
-    float* to = call.floats_out(3) + place * p.n + piece % tiles * kTileRows;
-    _mm256_storeu_ps(to, finite(flush8(sums[0])));
-  }
-  return finite.all();
-}
-
-// Calls f with the Dots of a quantised type.
-template <class F>
-bool with_dots(DType dtype, const F& f) {
-  switch (dtype) {
-    case DType::kQ8_0: return f(Q8Dots());
-    case DType::kQ4_0: return f(Q4Dots());
-    case DType::kQ4_1: return f(PackedDots<DType::kQ4_1>());
-    case DType::kQ5_0: return f(PackedDots<DType::kQ5_0>());
-    case DType::kQ5_1: return f(PackedDots<DType::kQ5_1>());
-    case DType::kQ4_K: return f(PackedDots<DType::kQ4_K>());
-    case DType::kQ5_K: return f(PackedDots<DType::kQ5_K>());
-    default: return f(PackedDots<DType::kQ6_K>());
-  }
-}
+#include "compute/backends/cpu/products.inc"
 
 bool matmul_avx2(const KernelCall& call, int64_t first, int64_t last) {
   const auto p = call.as<MatmulParams>();
-  if (is_tiled(call.variant)) {
-    return with_dots(call.variant,
-                     [&]<class Dots>(Dots) { return tiled_matmul<Dots>(call, first, last); });
-  }
+  if (is_tiled(call.variant)) return quantised_matmul(call, first, last);
   const Scratch scratch_memory(p.rows * padded(p.k) * 4);
   auto* scratch = static_cast<float*>(scratch_memory.data());
   if (call.variant == DType::kF16) return float_matmul<LoadF16>(call, first, last, scratch);
@@ -661,8 +330,7 @@ bool expert_matmul_avx2(const KernelCall& call, int64_t first, int64_t last) {
   if (!is_tiled(call.variant) || call.as<ExpertMatmulParams>().n % kTileRows != 0) {
     return portable_kernels()[static_cast<size_t>(OpKind::kExpertMatmul)].run(call, first, last);
   }
-  return with_dots(call.variant,
-                   [&]<class Dots>(Dots) { return expert_matmul<Dots>(call, first, last); });
+  return quantised_expert_matmul(call, first, last);
 }
 
 // --- attention ---
