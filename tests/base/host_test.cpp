@@ -6,12 +6,14 @@
 #include <unistd.h>
 
 #include <QtTest>
+#include <algorithm>
 #include <map>
 
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/host.h"
+#include "base/host_memory.h"
 
 using namespace shoal;
 
@@ -56,6 +58,7 @@ class HostTest : public QObject {
   void folders_follow_xdg_and_their_override();
   void machine_describes_itself();
   void errors_of_the_system_have_their_kinds();
+  void zeroed_memory_is_whole_and_zero();
 };
 
 void HostTest::child_talks_on_its_channel() {
@@ -212,6 +215,25 @@ void HostTest::errors_of_the_system_have_their_kinds() {
   QVERIFY(os_error(EACCES, "x").code == ErrorCode::kDenied);
   QCOMPARE(os_error(ENOENT, "cannot open /f").message,
            std::string("cannot open /f: No such file or directory"));
+}
+
+// On both sides of a large page, from the heap and of pages of its own.
+void HostTest::zeroed_memory_is_whole_and_zero() {
+  constexpr size_t kLarge = size_t{2} << 20;
+  for (const size_t bytes :
+       {size_t{0}, size_t{1}, kLarge - 1, kLarge, kLarge + 1, 3 * kLarge - 5}) {
+    ZeroedMemory memory(bytes);
+    QVERIFY(memory.data() != nullptr);
+    QCOMPARE(reinterpret_cast<uintptr_t>(memory.data()) % 64, uintptr_t{0});
+    QVERIFY(std::all_of(memory.data(), memory.data() + bytes,
+                        [](std::byte byte) { return byte == std::byte{0}; }));
+    std::fill_n(memory.data(), bytes, std::byte{1});
+    const ZeroedMemory moved = std::move(memory);
+    QVERIFY(memory.data() == nullptr);
+    QVERIFY(bytes == 0 || moved.data()[bytes - 1] == std::byte{1});
+  }
+  QVERIFY(ZeroedMemory(SIZE_MAX).data() == nullptr);
+  QVERIFY(ZeroedMemory(SIZE_MAX / 5).data() == nullptr);
 }
 
 QTEST_GUILESS_MAIN(HostTest)

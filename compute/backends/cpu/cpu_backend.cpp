@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
 
 #include "base/check.h"
 #include "base/host.h"
+#include "base/host_memory.h"
 #include "compute/backends/cpu/kernels.h"
 #include "compute/backends/cpu/thread_pool.h"
 #include "compute/backends/cpu/weight_layout.h"
@@ -15,30 +15,20 @@ namespace {
 
 // Below this many cycles an op runs on the caller alone: waking a thread costs more.
 constexpr int64_t kShareCostMin = 40'000;
-constexpr size_t kAlignment = 64;
+constexpr size_t kVectorBytes = 64;
 
 class CpuBuffer final : public Buffer {
  public:
   // Null data when the memory can not be had.
   explicit CpuBuffer(int64_t size)
-      : size_(size), data_(static_cast<std::byte*>(std::aligned_alloc(kAlignment, rounded(size)))) {
-    if (data_ != nullptr) std::memset(data_.get(), 0, rounded(size));
-  }
+      : size_(size), memory_(static_cast<size_t>(size) + kVectorBytes) {}
 
   int64_t size() const override { return size_; }
-  std::byte* data() const { return data_.get(); }
+  std::byte* data() const { return memory_.data(); }
 
  private:
-  // Room for a kernel to load a whole vector at the end.
-  static size_t rounded(int64_t size) {
-    return (static_cast<size_t>(size) + 2 * kAlignment - 1) / kAlignment * kAlignment;
-  }
-  struct Free {
-    void operator()(std::byte* data) const { std::free(data); }
-  };
-
   int64_t size_;
-  std::unique_ptr<std::byte, Free> data_;
+  ZeroedMemory memory_;  // With room for a kernel to load a whole vector at the end.
 };
 
 class CpuDevice final : public Device {
