@@ -86,6 +86,10 @@ std::string show_duration(uint64_t ms) {
   return std::to_string(seconds / 86'400) + " days";
 }
 
+std::string show_items(uint64_t items) {
+  return std::to_string(items) + (items == 1 ? " item" : " items");
+}
+
 std::string show_percent(const Sums& sums) {
   if (sums.items == 0) return "100%";
   return std::to_string((sums.done + sums.quarantined) * 100 / sums.items) + "%";
@@ -102,7 +106,7 @@ std::string progress_line(rpc::JobInfo::Reader job) {
       kBarWidth);
   std::string line = "[" + std::string(done, '#') + std::string(came - done, '.') +
                      std::string(kBarWidth - came, ' ') + "] " + show_percent(sums) + "  " +
-                     std::to_string(sums.done) + " of " + std::to_string(sums.items) + " items";
+                     std::to_string(sums.done) + " of " + show_items(sums.items);
   if (sums.pending > 0) line += ", " + std::to_string(sums.pending) + " waiting for a check";
   if (sums.quarantined > 0) line += ", " + std::to_string(sums.quarantined) + " put aside";
   if (!is_over(job.getState()) && job.getEtaMs() > 0)
@@ -205,9 +209,9 @@ Result<void> job_submit(const Context& context, const std::string& path) {
       print_json(job_json(job));
     } else {
       const auto id = static_cast<unsigned long long>(job.getId());
-      std::printf("Submitted %s as job %llu: %llu items. Watch it with shoalctl job watch %llu.\n",
+      std::printf("Submitted %s as job %llu: %s. Watch it with shoalctl job watch %llu.\n",
                   printable(job.getName().cStr()).c_str(), id,
-                  static_cast<unsigned long long>(sums_of(job).items), id);
+                  show_items(sums_of(job).items).c_str(), id);
     }
     return {};
   });
@@ -294,10 +298,12 @@ Result<void> job_watch(const Context& context, uint64_t id) {
       if (over) {
         if (terminal && !context.json) std::printf("\n");
         if (job.getState() == rpc::JobInfo::State::DONE) return {};
+        const std::string reason = printable(job.getReason().cStr());
+        if (job.getState() == rpc::JobInfo::State::CANCELLED)
+          return Error{ErrorCode::kUnavailable,
+                       "the job was " + (reason.empty() ? "cancelled" : reason)};
         return Error{ErrorCode::kUnavailable,
-                     "the job " + std::string(state_word(job.getState())) +
-                         (job.getReason().size() > 0 ? ": " + printable(job.getReason().cStr())
-                                                     : std::string())};
+                     "the job failed" + (reason.empty() ? std::string() : ": " + reason)};
       }
       link.io.provider->getTimer().afterDelay(kWatchEvery).wait(link.io.waitScope);
     }
@@ -321,6 +327,9 @@ Result<void> job_change(const Context& context, uint64_t id, rpc::Admin::JobChan
 
 Result<void> job_results(const Context& context, uint64_t id, const std::string& task,
                          const std::string& out) {
+  if (!out.empty() && is_there(out)) {
+    return Error{ErrorCode::kInvalid, out + " is there already: name another file, or remove it"};
+  }
   return with_coordinator(context, [&](Link& link) -> Result<void> {
     const std::string unfinished = out + ".part";
     std::FILE* const file = out.empty() ? stdout : std::fopen(unfinished.c_str(), "wb");
@@ -360,11 +369,11 @@ Result<void> job_results(const Context& context, uint64_t id, const std::string&
     if (context.json) {
       print_json({{"path", out}, {"items", items}, {"digest", digest}});
     } else if (digest.empty()) {
-      std::printf("%s has the %llu items that are done so far; the task is not done yet.\n",
-                  out.c_str(), static_cast<unsigned long long>(items));
+      std::printf("%s has %s done so far; the task is not done yet.\n", out.c_str(),
+                  show_items(items).c_str());
     } else {
-      std::printf("%s has %llu items, BLAKE2b-256 %s.\n", out.c_str(),
-                  static_cast<unsigned long long>(items), digest.c_str());
+      std::printf("%s has %s, BLAKE2b-256 %s.\n", out.c_str(), show_items(items).c_str(),
+                  digest.c_str());
     }
     return {};
   });

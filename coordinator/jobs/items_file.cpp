@@ -15,10 +15,9 @@ using Json = nlohmann::json;
 // The layout, every number little-endian: the magic; the items one after another; for each where it
 // begins, and where the last ends; how many there are, and where that list begins.
 constexpr std::string_view kMagic = "shoal-items-1\n";
-constexpr size_t kWriteBytes = size_t{1} << 20;
 constexpr size_t kFooterBytes = 16;
 constexpr uint64_t kReadBytesMax = uint64_t{1} << 28;
-constexpr uint8_t kIgnoreEos = 1, kMissing = 2;
+constexpr uint8_t kMissing = 2;  // Older files have a 1, too, which says nothing.
 
 Error wrong(std::string what) { return {ErrorCode::kInvalid, std::move(what)}; }
 
@@ -72,7 +71,9 @@ Result<void> override_sampling(const Json& line, WorkItem& item) {
   SHOAL_TRY(whole("seed", INT64_MAX, item.sampling.seed));
   SHOAL_TRY(whole("max_tokens", limits::kTokensPerUnitMax, item.tokens_max));
   if (item.tokens_max == 0) return wrong("\"max_tokens\" is 0");
-  return check_sampling(item.sampling, "the line");
+  if (const auto bad = out_of_bounds(item.sampling))
+    return wrong("\"" + std::string(bad->field) + "\": " + bad->what);
+  return {};
 }
 
 // Cuts `tokens` so that the model's context holds them, and something can be drawn.
@@ -86,7 +87,6 @@ WorkItem blank_item(const JobTask& task, int64_t index) {
   item.sampling = task.sampling;
   item.sampling.seed = item_seed(task.sampling.seed, index);
   item.tokens_max = static_cast<uint32_t>(task.tokens_max);
-  item.ignore_eos = task.ignore_eos;
   return item;
 }
 
@@ -97,7 +97,7 @@ void bound_tokens(WorkItem& item, const LiveModel& model) {
 }
 
 void put_item(ByteWriter& to, const WorkItem& item) {
-  to.u8(static_cast<uint8_t>((item.ignore_eos ? kIgnoreEos : 0) | (item.missing ? kMissing : 0)));
+  to.u8(item.missing ? kMissing : uint8_t{0});
   to.u32(static_cast<uint32_t>(item.id.size()));
   to.text(item.id);
   to.u32(item.tokens_max);
@@ -115,7 +115,6 @@ void put_item(ByteWriter& to, const WorkItem& item) {
 Result<WorkItem> take_item(ByteReader& from) {
   WorkItem item;
   SHOAL_TRY_ASSIGN(flags, from.u8("flags"));
-  item.ignore_eos = (flags & kIgnoreEos) != 0;
   item.missing = (flags & kMissing) != 0;
   SHOAL_TRY_ASSIGN(id_size, from.u32("id"));
   SHOAL_TRY_ASSIGN(id, from.text(id_size, "id"));
@@ -262,58 +261,30 @@ int64_t unit_items_max(TaskKind kind, int64_t tokens_max, int64_t width) {
   return std::clamp<int64_t>(items, 1, limits::kItemsPerUnitMax);
 }
 
-ItemsWriter::ItemsWriter(std::filesystem::path path, AppendFile file)
-    : path_(std::move(path)), file_(std::move(file)) {
-  waiting_.text(kMagic);
-}
-ItemsWriter::ItemsWriter(ItemsWriter&& other) noexcept
-    : path_(std::exchange(other.path_, {})),
-      file_(std::move(other.file_)),
-      digest_(other.digest_),
-      waiting_(std::move(other.waiting_)),
-      written_(other.written_),
-      offsets_(std::move(other.offsets_)) {}
-
-ItemsWriter::~ItemsWriter() {
-  std::error_code ignored;  // The next start removes it.
-  if (!path_.empty()) std::filesystem::remove(path_, ignored);
-}
-
 Result<ItemsWriter> ItemsWriter::begin(const std::filesystem::path& folder,
                                        const std::string& name) {
-  const std::filesystem::path path = folder / name;
-  std::error_code ignored;  // A stray one of a former run.
-  std::filesystem::remove(path, ignored);
-  SHOAL_TRY_ASSIGN(file, AppendFile::open(path));
-  return ItemsWriter(path, std::move(file));
-}
-
-Result<void> ItemsWriter::flush() {
-  SHOAL_TRY(file_.append(waiting_.view()));
-  digest_.update(waiting_.view());
-  written_ += waiting_.size();
-  waiting_ = ByteWriter();
-  return {};
+  SHOAL_TRY_ASSIGN(file, DigestFile::begin(folder / name));
+  SHOAL_TRY(file.add(as_bytes(kMagic)));
+  return ItemsWriter(std::move(file));
 }
 
 Result<void> ItemsWriter::add(const WorkItem& item) {
-  offsets_.push_back(written_ + waiting_.size());
-  put_item(waiting_, item);
-  return waiting_.size() >= kWriteBytes ? flush() : Result<void>();
+  offsets_.push_back(file_.size());
+  ByteWriter bytes;
+  put_item(bytes, item);
+  return file_.add(bytes.view());
 }
 
 Result<Digest> ItemsWriter::finish() {
-  const uint64_t offsets_at = written_ + waiting_.size();
   const uint64_t count = offsets_.size();
+  const uint64_t offsets_at = file_.size();
   offsets_.push_back(offsets_at);
-  for (const uint64_t offset : offsets_) waiting_.u64(offset);
-  waiting_.u64(count);
-  waiting_.u64(offsets_at);
-  SHOAL_TRY(flush());
-  const Digest digest = digest_.finish();
-  SHOAL_TRY(file_.sync_and_rename(path_.parent_path() / (digest.hex() + ".items")));
-  path_.clear();
-  return digest;
+  ByteWriter footer;
+  for (const uint64_t offset : offsets_) footer.u64(offset);
+  footer.u64(count);
+  footer.u64(offsets_at);
+  SHOAL_TRY(file_.add(footer.view()));
+  return file_.finish("items");
 }
 
 Result<ItemsFile> ItemsFile::open(const std::filesystem::path& folder, const Digest& digest) {

@@ -12,6 +12,7 @@
 
 #include "base/digest.h"
 #include "base/files.h"
+#include "coordinator/jobs/digest_file.h"
 #include "coordinator/jobs/job_file.h"
 #include "coordinator/session/live_model.h"
 
@@ -23,8 +24,7 @@ struct WorkItem {
   uint32_t tokens_max = 0;      // generate
   uint32_t score_from = 0;      // score
   SamplingChoice sampling;      // generate
-  bool ignore_eos = false;
-  bool missing = false;  // What it is made from was quarantined: it stands for nothing.
+  bool missing = false;         // What it is made from was quarantined: it stands for nothing.
 };
 
 // A line of an input file.
@@ -66,22 +66,15 @@ int64_t unit_items_max(TaskKind kind, int64_t tokens_max, int64_t width);
 class ItemsWriter {
  public:
   static Result<ItemsWriter> begin(const std::filesystem::path& folder, const std::string& name);
-  ItemsWriter(ItemsWriter&& other) noexcept;
-  ~ItemsWriter();
 
   Result<void> add(const WorkItem& item);
   // Names the file DIGEST.items in its folder.
   Result<Digest> finish();
 
  private:
-  ItemsWriter(std::filesystem::path path, AppendFile file);
-  Result<void> flush();
+  explicit ItemsWriter(DigestFile file) : file_(std::move(file)) {}
 
-  std::filesystem::path path_;  // Empty when moved from or finished.
-  AppendFile file_;
-  DigestBuilder digest_;
-  ByteWriter waiting_;
-  uint64_t written_ = 0;
+  DigestFile file_;
   std::vector<uint64_t> offsets_;
 };
 

@@ -43,7 +43,10 @@ std::optional<int64_t> wall_of(const toml::date_time& at) {
 
 Result<Json> json_of(const toml::node& node, const std::string& path, int depth, Lines& lines) {
   lines[path] = node.source().begin.line;
-  if (depth > kDepthMax) return wrong(path, "it is nested too deeply");
+  const auto refuse = [&](const char* what) {
+    return wrong("line " + std::to_string(lines[path]) + ": " + path, what);
+  };
+  if (depth > kDepthMax) return refuse("it is nested too deeply");
   if (const auto* table = node.as_table()) {
     Json out = Json::object();
     for (const auto& [key, value] : *table) {
@@ -69,10 +72,11 @@ Result<Json> json_of(const toml::node& node, const std::string& path, int depth,
   if (const auto* flag = node.as_boolean()) return Json(flag->get());
   if (const auto* at = node.as_date_time()) {
     const auto wall = wall_of(at->get());
-    if (!wall) return wrong(path, "a time needs its zone, as 2026-12-24T12:00:00Z");
+    if (!wall) return refuse("a time needs its zone, as 2026-12-24T12:00:00Z");
     return Json(*wall);
   }
-  return wrong(path, "a value of this kind means nothing here");
+  if (node.is_date()) return refuse("a day needs its time and zone, as 2026-12-24T12:00:00Z");
+  return refuse("a value of this kind means nothing here");
 }
 
 bool nested_too_deeply(const Json& json, int depth = 0) {
@@ -247,8 +251,7 @@ Result<JobTask> read_task(const Json& json, size_t index, uint64_t job_seed,
     task.tokens_max = tokens_max;
     SHOAL_TRY_ASSIGN(sampling, read_sampling(fields));
     task.sampling = sampling;
-    if (const Result<void> checked = check_sampling(sampling, "sampling"); !checked.ok())
-      return fields.error("temperature", checked.error().message);
+    if (const auto bad = out_of_bounds(sampling)) return fields.error(bad->field, bad->what);
     // Seeds of TOML have 63 bits: enough for anybody.
     SHOAL_TRY_ASSIGN(seed, fields.integer("seed", static_cast<int64_t>(job_seed), 0, INT64_MAX));
     task.sampling.seed = static_cast<uint64_t>(seed);
@@ -310,17 +313,26 @@ Result<Json> parse(std::string_view text, Lines& lines) {
 
 }  // namespace
 
-Result<void> check_sampling(const SamplingChoice& sampling, std::string_view field) {
-  const auto within = [&](float value, float min, float max, const char* name) -> Result<void> {
-    if (std::isfinite(value) && value >= min && value <= max) return {};
-    std::ostringstream text;
-    text << field << ": " << name << " is not between " << min << " and " << max;
-    return Error{ErrorCode::kInvalid, text.str()};
+std::optional<OutOfBounds> out_of_bounds(const SamplingChoice& sampling) {
+  struct Bound {
+    const char* field;
+    float value, min, max;
   };
-  if (sampling.temperature != 0) SHOAL_TRY(within(sampling.temperature, 0.01f, 100, "temperature"));
-  SHOAL_TRY(within(sampling.top_p, 0, 1, "top_p"));
-  SHOAL_TRY(within(sampling.min_p, 0, 1, "min_p"));
-  return within(sampling.repetition_penalty, 0.01f, 100, "repetition_penalty");
+  const Bound bounds[] = {
+      // 0 always takes the likeliest token.
+      {"temperature", sampling.temperature == 0 ? 1 : sampling.temperature, 0.01f, 100},
+      {"top_p", sampling.top_p, 0, 1},
+      {"min_p", sampling.min_p, 0, 1},
+      {"repetition_penalty", sampling.repetition_penalty, 0.01f, 100},
+  };
+  for (const Bound& bound : bounds) {
+    if (std::isfinite(bound.value) && bound.value >= bound.min && bound.value <= bound.max)
+      continue;
+    std::ostringstream text;
+    text << "it is not between " << bound.min << " and " << bound.max;
+    return OutOfBounds{bound.field, text.str()};
+  }
+  return std::nullopt;
 }
 
 uint64_t item_seed(uint64_t task_seed, int64_t item) {

@@ -46,7 +46,11 @@ Result<JobFile> read_job_file(std::string_view text);
 // The seed of an item: its own text, whatever unit it is in.
 uint64_t item_seed(uint64_t task_seed, int64_t item);
 
-// A number of a request within its bounds; `field` begins the refusal.
-Result<void> check_sampling(const SamplingChoice& sampling, std::string_view field);
+// What of a choice is out of its bounds, as a job file names it; nothing when all is within them.
+struct OutOfBounds {
+  const char* field;
+  std::string what;  // "it is not between 0 and 1"
+};
+std::optional<OutOfBounds> out_of_bounds(const SamplingChoice& sampling);
 
 }  // namespace shoal

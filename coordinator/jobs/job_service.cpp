@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "coordinator/jobs/makers.h"
 #include "coordinator/store/setting_table.h"
 #include "schema/limits.h"
 #include "schema/require.h"
@@ -16,9 +17,11 @@ constexpr char kClockKey[] = "jobs.clock_ms";  // When something was stored last
 constexpr size_t kResultInTableBytesMax = size_t{64} << 10;
 constexpr int64_t kTokensPerAnswerMax = int64_t{4} << 20;
 constexpr uint32_t kUnitsPerAnswerMax = 8;  // A unit's message may have some megabytes.
-constexpr int64_t kUnitsReadAtOnce = 64;
 constexpr kj::Duration kRetry = 2 * kj::SECONDS;
+constexpr kj::Duration kTurn = 1 * kj::MILLISECONDS;  // Between pieces of an output.
+constexpr kj::Duration kLookAgain = 20 * kj::MILLISECONDS;
 constexpr Millis kTickMin{1}, kTickMax{60'000};
+constexpr Millis kFinishAgainMin{2'000}, kFinishAgainMax{600'000};
 constexpr Millis kSampleEvery{5'000};
 constexpr size_t kSamplesMax = 61;
 constexpr double kFlopsPerWeightByte = 8;  // Of a step of some sequences side by side.
@@ -192,9 +195,8 @@ void JobService::forget_jobs() {
   std::erase_if(ended_jobs_, [this](JobId job) {
     const auto ids = live_jobs_.find(job);
     if (ids == live_jobs_.end()) return true;
-    const bool unfinished = std::ranges::any_of(ids->second, [this](TaskId id) {
-      return std::ranges::find(unfinished_, id) != unfinished_.end();
-    });
+    const bool unfinished =
+        std::ranges::any_of(ids->second, [this](TaskId id) { return unfinished_.contains(id); });
     if (unfinished || broker_.knows_job(job)) return false;
     for (const TaskId id : ids->second) tasks_.erase(id);
     live_jobs_.erase(ids);
@@ -247,7 +249,7 @@ void JobService::take_up_job(const StoredJob& job, const LiveTasks& tasks) {
       return next->items == nullptr && next->spec.input_task == i;
     });
     if (row.state == TaskState::kDone && (!row.output_digest || awaited))
-      unfinished_.push_back(row.id);
+      unfinished_.try_emplace(row.id);
   }
   if (is_over(job.state)) ended_jobs_.insert(job.id);
 }
@@ -275,7 +277,7 @@ Result<void> JobService::fault_job(StoredJob& job, const Error& why) {
 Result<void> JobService::add_rows(const StoredJob& job, BrokerRows& rows) {
   rows.jobs.push_back({broker_spec(job), job.state});
   for (const StoredTask& row : job.tasks) {
-    SHOAL_TRY_ASSIGN(figures, units_.figures(row.id));
+    SHOAL_TRY_ASSIGN(figures, units_.counts(row.id));
     rows.tasks.push_back(
         {row.id, row.state, figures.cut, figures.done, figures.poisoned, figures.units_poisoned});
   }
@@ -851,6 +853,7 @@ void JobService::flush() {
     if (broken_) log_info("jobs", "stored_again");
     broken_.reset();
     arrived_.clear();
+    remove_useless();
     after_commit(std::exchange(backlog_, {}));
   }
   for (auto& fulfiller : waiting) fulfiller->fulfill();
@@ -858,6 +861,7 @@ void JobService::flush() {
 }
 
 Result<void> JobService::write(std::span<const Change> changes) {
+  useless_.clear();  // Of an attempt that failed.
   std::map<HostId, uint64_t> serials;
   for (const Change& change : changes) {
     if (const auto* received = std::get_if<ResultReceived>(&change)) {
@@ -889,13 +893,18 @@ Result<void> JobService::write(std::span<const Change> changes) {
       if (judged.contains(received->lease) && !is_answer) continue;
       const bool in_file = bytes.size() > kResultInTableBytesMax;
       if (in_file) {
-        SHOAL_TRY(write_file_durably(result_path(received->unit, received->digest), bytes, 0600));
+        SHOAL_TRY(write_file_durably(result_path(needs_.folder, received->unit, received->digest),
+                                     bytes, 0600));
       }
       SHOAL_TRY(units_.add_result(received->unit, received->digest,
                                   static_cast<int64_t>(bytes.size()),
                                   in_file ? ByteSpan() : ByteSpan(bytes)));
     } else if (const auto* done = std::get_if<UnitDone>(&change)) {
-      SHOAL_TRY(units_.remove_other_results(done->unit, done->digest));
+      SHOAL_TRY_ASSIGN(removed, units_.remove_other_results(done->unit, done->digest));
+      note_useless(removed);
+    } else if (const auto* poisoned = std::get_if<UnitPoisoned>(&change)) {
+      SHOAL_TRY_ASSIGN(removed, units_.remove_results(poisoned->unit));
+      note_useless(removed);
     } else if (const auto* task = std::get_if<TaskChanged>(&change)) {
       SHOAL_TRY(jobs_.set_task_state(task->task, task->state));
     } else if (const auto* job = std::get_if<JobChanged>(&change)) {
@@ -905,6 +914,10 @@ Result<void> JobService::write(std::span<const Change> changes) {
       if (job->state == JobState::kRunning || job->state == JobState::kDone) text.clear();
       SHOAL_TRY(jobs_.set_state(job->job, job->state, text,
                                 is_over(job->state) ? needs_.clock.now_wall() : Millis{0}));
+      if (job->state == JobState::kCancelled || job->state == JobState::kFaulted) {
+        SHOAL_TRY_ASSIGN(removed, units_.remove_undone_results(job->job));
+        note_useless(removed);
+      }
     }
   }
   SHOAL_TRY(write_ledger(changes));
@@ -954,9 +967,10 @@ Result<void> JobService::write_ledger(std::span<const Change> changes) {
 }
 
 void JobService::after_commit(std::vector<Change> changes) {
+  count(changes);
   for (const Change& change : changes) {
     if (const auto* task = std::get_if<TaskChanged>(&change)) {
-      if (task->state == TaskState::kDone) unfinished_.push_back(task->task);
+      if (task->state == TaskState::kDone) unfinished_.try_emplace(task->task);
     } else if (const auto* poisoned = std::get_if<UnitPoisoned>(&change)) {
       if (const auto live = tasks_.find(poisoned->task); live != tasks_.end()) {
         needs_.journal.note_of_job("unit_quarantined",
@@ -985,7 +999,11 @@ void JobService::after_commit(std::vector<Change> changes) {
 }
 
 void JobService::arm_timer() {
-  const Millis due = broker_.next_due(), from = now();
+  const Millis from = now();
+  Millis due = broker_.next_due();
+  for (const auto& [id, state] : unfinished_) {
+    if (!state.running) due = std::min(due, state.due);
+  }
   const Millis in = std::clamp(due < from ? Millis{0} : due - from, kTickMin, kTickMax);
   const kj::TimePoint at = needs_.timer.now() + duration_of(in);
   KJ_IF_MAYBE (armed, armed_for_) {
@@ -1016,108 +1034,171 @@ void JobService::sample_rates() {
 
 // ---- Outputs -----------------------------------------------------------------------------------
 
-std::filesystem::path JobService::result_path(UnitId unit, const Digest& digest) const {
-  return needs_.folder / (std::to_string(unit.value) + "-" + digest.hex() + ".result");
+void JobService::finish_tasks() {
+  std::vector<TaskId> due;
+  for (const auto& [id, state] : unfinished_) {
+    if (!state.running && state.due <= now()) due.push_back(id);
+  }
+  for (const TaskId id : due) {
+    unfinished_.at(id).running = true;
+    tasks_running_.add(finish_task(id));
+  }
 }
 
-Result<ByteVector> JobService::result_bytes(const EndedUnit& unit) const {
-  ByteVector bytes = unit.bytes;
-  if (bytes.empty()) {
-    SHOAL_TRY_ASSIGN(read, read_file(result_path(unit.cut.unit, unit.digest),
-                                     Bytes{int64_t{limits::kMessageBytesMax}}));
-    bytes = std::move(read);
+// Some of it now, and more when others have had their turn.
+kj::Promise<void> JobService::finish_task(TaskId id) {
+  Unfinished& state = unfinished_.at(id);
+  const Result<bool> more = finish_some(id, state);
+  if (more.ok() && more.value()) {
+    return needs_.timer.afterDelay(kTurn).then([this, id] { return finish_task(id); });
   }
-  if (digest_of(bytes) != unit.digest) {
-    return Error{ErrorCode::kCorrupt,
-                 "the result of unit " + std::to_string(unit.cut.unit.value) + " is damaged"};
+  if (more.ok()) {
+    unfinished_.erase(id);
+    forget_jobs();
+    return kj::READY_NOW;
   }
-  return bytes;
+  log_error("jobs", "output_not_written", {{"task", id}, {"why", more.error()}});
+  const Millis wait = std::clamp(Millis{state.wait.count * 2}, kFinishAgainMin, kFinishAgainMax);
+  state = Unfinished{};
+  state.wait = wait;
+  state.due = now() + wait;
+  arm_timer();
+  return kj::READY_NOW;
 }
 
-Result<OutputWriter> JobService::write_output(TaskId id, const LiveTask& task,
-                                              const std::filesystem::path& path) {
-  SHOAL_TRY_ASSIGN(writer, OutputWriter::begin(path));
-  int64_t next = 0;
-  while (task.items != nullptr) {
-    SHOAL_TRY_ASSIGN(units, units_.ended_units(id, next, kUnitsReadAtOnce));
-    if (units.empty()) break;
-    for (const EndedUnit& unit : units) {
-      SHOAL_TRY_ASSIGN(items, task.items->read(unit.cut.first_item, unit.cut.items));
-      next = unit.cut.first_item + unit.cut.items;
-      std::vector<ItemValues> values;
-      if (unit.done) {
-        SHOAL_TRY_ASSIGN(bytes, result_bytes(unit));
-        SHOAL_TRY_ASSIGN(read, read_unit_output(bytes, unit_kind(task.spec.kind)));
-        if (read.size() != items.size())
-          return Error{ErrorCode::kCorrupt, "a stored result has another number of items"};
-        values = std::move(read);
-      }
-      for (size_t i = 0; i < items.size(); ++i) {
-        SHOAL_TRY(writer.add(
-            unit.done ? output_line(items[i], values[i], task.spec.kind, *task.model, task.stop)
-                      : quarantined_line(items[i])));
-      }
+// True while there is more: its output file first, then the items of each task that goes on from
+// it.
+Result<bool> JobService::finish_some(TaskId id, Unfinished& state) {
+  while (true) {
+    if (state.output == nullptr && state.items == nullptr) SHOAL_TRY(begin_next(id, state));
+    if (state.output != nullptr) {
+      SHOAL_TRY_ASSIGN(more, state.output->go_on());
+      if (more) return true;
+      SHOAL_TRY(take_output(id, state));
+    } else if (state.items != nullptr) {
+      SHOAL_TRY_ASSIGN(more, state.items->go_on());
+      if (more) return true;
+      SHOAL_TRY(take_items(state));
+    } else {
+      return false;
     }
   }
-  return writer;
 }
 
-void JobService::finish_tasks() {
-  std::vector<TaskId> left;
-  for (const TaskId id : std::exchange(unfinished_, {})) {
-    const Result<void> finished = finish_task(id);
-    if (finished.ok()) continue;
-    log_error("jobs", "output_not_written", {{"task", id}, {"why", finished.error()}});
-    left.push_back(id);
-  }
-  unfinished_.insert(unfinished_.end(), left.begin(), left.end());
-}
-
-// Its output file, and the items of the tasks that go on from it.
-Result<void> JobService::finish_task(TaskId id) {
+Result<void> JobService::begin_next(TaskId id, Unfinished& state) {
   const auto live = tasks_.find(id);
   if (live == tasks_.end()) return {};
-  const std::shared_ptr<const LiveTask> task = live->second;
-  SHOAL_TRY_ASSIGN(job, jobs_.find(task->job));
+  SHOAL_TRY_ASSIGN(job, jobs_.find(live->second->job));
   if (!job) return {};
   const auto row = std::ranges::find(job->tasks, id, &StoredTask::id);
   SHOAL_CHECK(row != job->tasks.end());
   if (!row->output_digest) {
-    SHOAL_TRY_ASSIGN(writer, write_output(id, *task, needs_.folder / new_file_name()));
-    SHOAL_TRY_ASSIGN(digest, writer.finish());
-    SHOAL_TRY_ASSIGN(figures, units_.figures(id));
-    SHOAL_TRY(needs_.store.transaction([&]() -> Result<void> {
-      SHOAL_TRY(jobs_.set_output(id, digest));
-      // Items that were quarantined may be tried again, and then all of it is written anew.
-      return figures.poisoned == 0 ? units_.remove_results(id) : Result<void>();
-    }));
-    row->output_digest = digest;
-    needs_.journal.note_of_job("task_done", row->name + ": " + digest.hex(), task->job);
+    SHOAL_TRY_ASSIGN(made, OutputMaker::begin(units_, live->second, needs_.folder,
+                                              needs_.folder / new_file_name()));
+    state.output = std::move(made);
+    return {};
   }
   for (const StoredTask& follower : job->tasks) {
     const auto next = tasks_.find(follower.id);
     if (next == tasks_.end() || next->second->items != nullptr) continue;
     const std::optional<size_t> source = next->second->spec.input_task;
     if (!source || static_cast<int64_t>(*source) != row->position) continue;
-    SHOAL_TRY(make_items(*row, *next->second));
+    SHOAL_TRY_ASSIGN(made, ItemsMaker::begin(next->second,
+                                             needs_.folder / (row->output_digest->hex() + ".jsonl"),
+                                             needs_.folder, new_file_name()));
+    state.items = std::move(made);
+    return {};
   }
   return {};
 }
 
-Result<void> JobService::make_items(const StoredTask& source, const LiveTask& task) {
-  SHOAL_TRY_ASSIGN(writer, ItemsWriter::begin(needs_.folder, new_file_name()));
-  int64_t index = 0;
-  SHOAL_TRY(read_output_file(
-      needs_.folder / (source.output_digest->hex() + ".jsonl"), [&](const FormerOutput& former) {
-        return writer.add(item_from_output(former, task.spec, *task.model, index++));
-      }));
-  SHOAL_TRY_ASSIGN(digest, writer.finish());
-  SHOAL_TRY(jobs_.set_items(task.id, digest));
-  SHOAL_TRY_ASSIGN(items, ItemsFile::open(needs_.folder, digest));
-  LiveTask with_items = task;
-  with_items.items = std::make_shared<const ItemsFile>(std::move(items));
-  tasks_[task.id] = std::make_shared<const LiveTask>(std::move(with_items));
+Result<void> JobService::take_output(TaskId id, Unfinished& state) {
+  const std::shared_ptr<const LiveTask> task = tasks_.at(id);
+  SHOAL_TRY_ASSIGN(digest, state.output->writer().finish());
+  // Items that were put aside may be tried again, and then all of it is written anew; so is what
+  // was made of such items.
+  bool again = false;
+  for (std::shared_ptr<const LiveTask> at = task; at != nullptr && !again;) {
+    SHOAL_TRY_ASSIGN(figures, this->figures(at->id));
+    again = figures.poisoned > 0;
+    at = at->spec.input_task ? tasks_.at(live_jobs_.at(at->job).at(*at->spec.input_task)) : nullptr;
+  }
+  std::vector<LargeResult> removed;
+  SHOAL_TRY(needs_.store.transaction([&]() -> Result<void> {
+    SHOAL_TRY(jobs_.set_output(id, digest));
+    if (again) return {};
+    SHOAL_TRY_ASSIGN(results, units_.remove_results(id));
+    removed = std::move(results);
+    return {};
+  }));
+  note_useless(removed);
+  remove_useless();
+  needs_.journal.note_of_job("task_done", task->spec.name + ": " + digest.hex(), task->job);
+  state.output = nullptr;
   return {};
+}
+
+Result<void> JobService::take_items(Unfinished& state) {
+  const std::unique_ptr<ItemsMaker> maker = std::move(state.items);
+  SHOAL_TRY_ASSIGN(digest, maker->finish());
+  SHOAL_TRY(jobs_.set_items(maker->task().id, digest));
+  SHOAL_TRY_ASSIGN(items, ItemsFile::open(needs_.folder, digest));
+  LiveTask with_items = maker->task();
+  with_items.items = std::make_shared<const ItemsFile>(std::move(items));
+  tasks_[with_items.id] = std::make_shared<const LiveTask>(std::move(with_items));
+  return {};
+}
+
+kj::Promise<void> JobService::write_all(OutputMaker& maker) {
+  if (!rpc::require(maker.go_on())) return kj::READY_NOW;
+  return needs_.timer.afterDelay(kTurn).then([this, &maker] { return write_all(maker); });
+}
+
+// Of a job with millions of units nobody counts them all again and again.
+Result<TaskFigures> JobService::figures(TaskId task) {
+  auto known = counts_.find(task);
+  if (known == counts_.end()) {
+    SHOAL_TRY_ASSIGN(counts, units_.counts(task));
+    known = counts_.emplace(task, counts).first;
+  }
+  TaskFigures figures = known->second;
+  SHOAL_TRY(units_.look_at_open(task, figures));
+  return figures;
+}
+
+void JobService::count(std::span<const Change> changes) {
+  const auto ended = [this](TaskId task, UnitId unit, int64_t TaskFigures::*items) {
+    const auto known = counts_.find(task);
+    if (known == counts_.end()) return;
+    const Result<int64_t> count = units_.items_of(unit);
+    if (!count.ok()) {
+      counts_.erase(known);  // It is counted anew.
+      return;
+    }
+    known->second.*items += count.value();
+    if (items == &TaskFigures::poisoned) known->second.units_poisoned += 1;
+  };
+  for (const Change& change : changes) {
+    if (const auto* cut = std::get_if<UnitCut>(&change)) {
+      if (const auto known = counts_.find(cut->task); known != counts_.end())
+        known->second.cut += cut->items;
+    } else if (const auto* done = std::get_if<UnitDone>(&change)) {
+      ended(done->task, done->unit, &TaskFigures::done);
+    } else if (const auto* poisoned = std::get_if<UnitPoisoned>(&change)) {
+      ended(poisoned->task, poisoned->unit, &TaskFigures::poisoned);
+    }
+  }
+}
+
+void JobService::note_useless(std::span<const LargeResult> results) {
+  for (const LargeResult& result : results)
+    useless_.push_back(result_path(needs_.folder, result.unit, result.digest));
+}
+
+void JobService::remove_useless() {
+  std::error_code ignored;  // The next start removes it.
+  for (const std::filesystem::path& path : useless_) std::filesystem::remove(path, ignored);
+  useless_.clear();
 }
 
 // ---- What administrators ask -------------------------------------------------------------------
@@ -1224,15 +1305,28 @@ Result<void> JobService::retry(StoredJob job) {
     return Error{ErrorCode::kUnavailable,
                  name + " has results that are still being judged; try again later"};
   }
+  SHOAL_TRY_ASSIGN(file, read_job_file(job.spec));
   bool any = job.state == JobState::kFaulted;
   BrokerRows rows;
   LiveTasks tasks;
+  std::vector<LargeResult> removed;
+  std::set<size_t> reopened;  // Places in the job; what goes on from a task comes after it.
   SHOAL_TRY(needs_.store.transaction([&]() -> Result<void> {
-    for (StoredTask& task : job.tasks) {
-      SHOAL_TRY_ASSIGN(figures, units_.figures(task.id));
-      if (task.state == TaskState::kDone && figures.poisoned == 0) continue;
+    for (size_t i = 0; i < job.tasks.size(); ++i) {
+      StoredTask& task = job.tasks[i];
+      SHOAL_TRY_ASSIGN(figures, units_.counts(task.id));
+      const std::optional<size_t> source = file.tasks.at(i).input_task;
+      const bool follows = source && reopened.contains(*source);
+      if (task.state == TaskState::kDone && figures.poisoned == 0 && !follows) continue;
       any |= figures.poisoned > 0;
+      reopened.insert(i);
       SHOAL_TRY(units_.reopen_poisoned(task.id));
+      if (follows) {
+        SHOAL_TRY_ASSIGN(results, units_.reopen_followers(task.id, job.tasks[*source].id));
+        removed.insert(removed.end(), results.begin(), results.end());
+        SHOAL_TRY(jobs_.forget_items(task.id));
+        task.items_digest.reset();
+      }
       SHOAL_TRY(jobs_.forget_output(task.id));
       task.output_digest.reset();
       task.state = TaskState::kWaiting;
@@ -1245,6 +1339,9 @@ Result<void> JobService::retry(StoredJob job) {
     tasks = std::move(made);
     return {};
   }));
+  note_useless(removed);
+  remove_useless();
+  for (const StoredTask& task : job.tasks) counts_.erase(task.id);
   take_up_job(job, tasks);
   SHOAL_TRY(add_rows(job, rows));
   for (const StoredTask& task : job.tasks) SHOAL_TRY(units_.load_open(task.id, rows));
@@ -1255,7 +1352,7 @@ Result<void> JobService::retry(StoredJob job) {
 Result<ShownJob> JobService::shown(StoredJob job) {
   ShownJob out;
   for (const StoredTask& task : job.tasks) {
-    SHOAL_TRY_ASSIGN(figures, units_.figures(task.id));
+    SHOAL_TRY_ASSIGN(figures, this->figures(task.id));
     out.begun |= figures.cut > 0;
     out.tasks.push_back({task, figures});
   }
@@ -1293,16 +1390,25 @@ Result<std::vector<EventRow>> JobService::events(JobId job) {
   return needs_.sessions.events_of_job(job, 200);
 }
 
-Result<TaskOutput> JobService::output(JobId id, const std::string& name) {
-  SHOAL_TRY_ASSIGN(job, jobs_.find(id));
+kj::Promise<TaskOutput> JobService::output(JobId id, std::string name) {
+  const std::optional<StoredJob> job = rpc::require(jobs_.find(id));
   if (!job) {
-    return Error{ErrorCode::kNotFound,
-                 "there is no job " + std::to_string(id.value) + "; shoalctl job list shows them"};
+    rpc::throw_error({ErrorCode::kNotFound, "there is no job " + std::to_string(id.value) +
+                                                "; shoalctl job list shows them"});
   }
   const auto row = name.empty() ? std::prev(job->tasks.end())
                                 : std::ranges::find(job->tasks, name, &StoredTask::name);
-  if (row == job->tasks.end())
-    return Error{ErrorCode::kNotFound, "job " + std::to_string(id.value) + " has no task " + name};
+  if (row == job->tasks.end()) {
+    rpc::throw_error(
+        {ErrorCode::kNotFound, "job " + std::to_string(id.value) + " has no task " + name});
+  }
+  if (const auto state = unfinished_.find(row->id);
+      state != unfinished_.end() && state->second.running && !row->output_digest) {
+    // It is being written: it has a digest soon.
+    return needs_.timer.afterDelay(kLookAgain).then([this, id, name = row->name] {
+      return output(id, name);
+    });
+  }
   TaskOutput output;
   if (row->output_digest) {
     output.path = needs_.folder / (row->output_digest->hex() + ".jsonl");
@@ -1310,20 +1416,24 @@ Result<TaskOutput> JobService::output(JobId id, const std::string& name) {
     output.items = row->items;
     return output;
   }
-  SHOAL_TRY_ASSIGN(task, task_of(*job, *row));
   output.path = needs_.folder / new_file_name();
   output.temporary = true;
-  SHOAL_TRY_ASSIGN(writer, write_output(row->id, *task, output.path));
-  output.items = writer.lines();
-  SHOAL_TRY(writer.leave());
-  return output;
+  std::unique_ptr<OutputMaker> maker = rpc::require(
+      OutputMaker::begin(units_, rpc::require(task_of(*job, *row)), needs_.folder, output.path));
+  OutputMaker& making = *maker;
+  return write_all(making)
+      .then([&making, output]() mutable {
+        output.items = making.writer().lines();
+        rpc::require(making.writer().leave());
+        return output;
+      })
+      .attach(kj::mv(maker));
 }
 
 bool JobService::uses_model(const std::string& name) const {
   return std::ranges::any_of(tasks_, [&](const auto& entry) {
     // What waits to be judged of a job that is over needs no model.
-    const bool over = ended_jobs_.contains(entry.second->job) &&
-                      std::ranges::find(unfinished_, entry.first) == unfinished_.end();
+    const bool over = ended_jobs_.contains(entry.second->job) && !unfinished_.contains(entry.first);
     return entry.second->job_class.model == name && !over;
   });
 }

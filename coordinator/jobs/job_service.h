@@ -127,6 +127,9 @@ struct TaskOutput {
 
 enum class JobOrder { kPause, kResume, kCancel, kRetry };
 
+class OutputMaker;  // makers.h
+class ItemsMaker;
+
 class JobService final : private kj::TaskSet::ErrorHandler {
  public:
   static Result<std::unique_ptr<JobService>> open(JobNeeds needs);
@@ -158,7 +161,7 @@ class JobService final : private kj::TaskSet::ErrorHandler {
   Result<std::vector<ShownJob>> list(int64_t ended_max);
   Result<std::vector<EventRow>> events(JobId job);
   // Of `task`; empty: of the last one.
-  Result<TaskOutput> output(JobId job, const std::string& task);
+  kj::Promise<TaskOutput> output(JobId job, std::string task);
   bool uses_model(const std::string& name) const;
 
   // Everything that was decided is stored.
@@ -192,6 +195,13 @@ class JobService final : private kj::TaskSet::ErrorHandler {
     LeaseWork work;
     TaskId task;
     ByteVector bytes;  // Canonical; empty when nobody will ask for them.
+  };
+  // A task that is done, and whose output, or what others are to have of it, is not written yet.
+  struct Unfinished {
+    Millis due, wait;  // It failed: it is tried again then, after so long.
+    bool running = false;
+    std::unique_ptr<OutputMaker> output;  // What is being written.
+    std::unique_ptr<ItemsMaker> items;
   };
   struct RateSample {
     Millis at;
@@ -237,14 +247,18 @@ class JobService final : private kj::TaskSet::ErrorHandler {
   void require_store() const;
   void taskFailed(kj::Exception&& exception) override;
 
-  Result<void> finish_task(TaskId id);
-  Result<void> make_items(const StoredTask& source, const LiveTask& task);
   void finish_tasks();
+  kj::Promise<void> finish_task(TaskId id);
+  Result<bool> finish_some(TaskId id, Unfinished& state);
+  Result<void> begin_next(TaskId id, Unfinished& state);
+  Result<void> take_output(TaskId id, Unfinished& state);
+  Result<void> take_items(Unfinished& state);
+  kj::Promise<void> write_all(OutputMaker& maker);
+  Result<TaskFigures> figures(TaskId task);
+  void count(std::span<const Change> changes);
+  void note_useless(std::span<const LargeResult> results);
+  void remove_useless();
   void forget_jobs();
-  Result<OutputWriter> write_output(TaskId task, const LiveTask& live,
-                                    const std::filesystem::path& path);
-  Result<ByteVector> result_bytes(const EndedUnit& unit) const;
-  std::filesystem::path result_path(UnitId unit, const Digest& digest) const;
   Result<std::shared_ptr<const LiveTask>> task_of(const StoredJob& job, const StoredTask& row);
   Result<void> retry(StoredJob job);
   Result<ShownJob> shown(StoredJob job);
@@ -271,7 +285,9 @@ class JobService final : private kj::TaskSet::ErrorHandler {
 
   std::vector<Change> backlog_;  // Decided, and not stored.
   std::unordered_map<LeaseId, Arrived> arrived_;
-  std::vector<TaskId> unfinished_;  // Done, but without an output file.
+  std::map<TaskId, Unfinished> unfinished_;
+  std::map<TaskId, TaskFigures> counts_;        // Of tasks that were asked for, kept as units end.
+  std::vector<std::filesystem::path> useless_;  // Files to remove when the next commit is done.
   std::vector<kj::Own<kj::PromiseFulfiller<void>>> waiting_;
   bool scheduled_ = false;
   std::optional<Error> broken_;  // Why the last commit failed, until one succeeds.

@@ -9,7 +9,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr size_t kWriteBytes = size_t{1} << 20;
+constexpr size_t kReadBytes = size_t{64} << 10;
 constexpr size_t kLineBytesMax = size_t{64} << 20;
 
 // The shortest text that reads back as the same number.
@@ -93,78 +93,47 @@ std::string quarantined_line(const WorkItem& item) {
                                        : "it failed on every host that tried");
 }
 
-Result<void> read_output_file(const std::filesystem::path& path,
-                              const std::function<Result<void>(const FormerOutput&)>& take) {
-  const Error damaged{ErrorCode::kCorrupt, path.string() + ": a task's output is damaged"};
-  std::string rest;
-  Result<void> taken;
-  const auto take_line = [&](std::string_view line) -> Result<void> {
-    const Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
-    if (!json.is_object() || !json.contains("id")) return damaged;
-    FormerOutput former;
-    former.id = json["id"].dump(-1, ' ', false, Json::error_handler_t::replace);
-    if (const auto text = json.find("text"); text != json.end() && text->is_string())
-      former.text = text->get<std::string>();
-    return take(former);
-  };
-  SHOAL_TRY(read_file_in_pieces(path, [&](ByteSpan piece) {
-    rest += as_text(piece);
-    size_t from = 0;
-    for (size_t end; taken.ok() && (end = rest.find('\n', from)) != std::string::npos;
-         from = end + 1) {
-      taken = take_line(std::string_view(rest).substr(from, end - from));
+Result<OutputReader> OutputReader::open(const std::filesystem::path& path) {
+  SHOAL_TRY_ASSIGN(file, InputFile::open(path));
+  return OutputReader(std::move(file));
+}
+
+Result<std::optional<FormerOutput>> OutputReader::next() {
+  const Error damaged{ErrorCode::kCorrupt, "a task's output is damaged on the disk"};
+  size_t end = read_.find('\n', taken_);
+  while (end == std::string::npos) {
+    read_.erase(0, std::exchange(taken_, 0));
+    if (offset_ == file_.size()) {
+      return read_.empty() ? Result<std::optional<FormerOutput>>(std::nullopt) : damaged;
     }
-    rest.erase(0, from);
-    if (rest.size() > kLineBytesMax) taken = damaged;
-  }));
-  SHOAL_TRY(taken);
-  return rest.empty() ? Result<void>() : Result<void>(damaged);
+    if (read_.size() > kLineBytesMax) return damaged;
+    ByteVector piece(kReadBytes);
+    SHOAL_TRY_ASSIGN(count, file_.read_at(offset_, piece));
+    if (count == 0) return damaged;
+    offset_ += count;
+    const size_t from = read_.size();
+    read_ += as_text(ByteSpan(piece).first(count));
+    end = read_.find('\n', from);
+  }
+  const std::string_view line = std::string_view(read_).substr(taken_, end - taken_);
+  const Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+  taken_ = end + 1;
+  if (!json.is_object() || !json.contains("id")) return damaged;
+  FormerOutput former;
+  former.id = json["id"].dump(-1, ' ', false, Json::error_handler_t::replace);
+  if (const auto text = json.find("text"); text != json.end() && text->is_string())
+    former.text = text->get<std::string>();
+  return std::optional<FormerOutput>(std::move(former));
 }
 
 Result<OutputWriter> OutputWriter::begin(const std::filesystem::path& path) {
-  std::error_code ignored;  // A stray one of a former run.
-  std::filesystem::remove(path, ignored);
-  SHOAL_TRY_ASSIGN(file, AppendFile::open(path));
-  return OutputWriter(path, std::move(file));
-}
-
-OutputWriter::OutputWriter(OutputWriter&& other) noexcept
-    : path_(std::exchange(other.path_, {})),
-      file_(std::move(other.file_)),
-      digest_(other.digest_),
-      waiting_(std::move(other.waiting_)),
-      lines_(other.lines_) {}
-
-OutputWriter::~OutputWriter() {
-  std::error_code ignored;  // The next start removes it.
-  if (!path_.empty()) std::filesystem::remove(path_, ignored);
-}
-
-Result<void> OutputWriter::flush() {
-  SHOAL_TRY(file_.append(as_bytes(waiting_)));
-  digest_.update(as_bytes(waiting_));
-  waiting_.clear();
-  return {};
+  SHOAL_TRY_ASSIGN(file, DigestFile::begin(path));
+  return OutputWriter(std::move(file));
 }
 
 Result<void> OutputWriter::add(std::string_view line) {
-  waiting_ += line;
   lines_ += 1;
-  return waiting_.size() >= kWriteBytes ? flush() : Result<void>();
-}
-
-Result<Digest> OutputWriter::finish() {
-  SHOAL_TRY(flush());
-  const Digest digest = digest_.finish();
-  SHOAL_TRY(file_.sync_and_rename(path_.parent_path() / (digest.hex() + ".jsonl")));
-  path_.clear();
-  return digest;
-}
-
-Result<void> OutputWriter::leave() {
-  SHOAL_TRY(flush());
-  path_.clear();
-  return {};
+  return file_.add(as_bytes(line));
 }
 
 }  // namespace shoal

@@ -7,10 +7,11 @@
 //   an item that broke every host, or whose own input did: {"id":…,"error":"…"}
 
 #include <filesystem>
-#include <functional>
+#include <optional>
 #include <string>
+#include <utility>
 
-#include "base/files.h"
+#include "coordinator/jobs/digest_file.h"
 #include "coordinator/jobs/items_file.h"
 #include "coordinator/session/live_model.h"
 #include "schema/unit_output.h"
@@ -24,33 +25,37 @@ std::string output_line(const WorkItem& item, const ItemValues& values, TaskKind
                         const LiveModel& model, std::span<const int32_t> stop);
 std::string quarantined_line(const WorkItem& item);
 
-// What comes back for each line of such a file of a task that generated. kCorrupt when it is none.
-Result<void> read_output_file(const std::filesystem::path& path,
-                              const std::function<Result<void>(const FormerOutput&)>& take);
+// Reads such a file of a task that generated, a line at a time.
+class OutputReader {
+ public:
+  static Result<OutputReader> open(const std::filesystem::path& path);
 
-// Lines in, a file out. Dropped before finish(), it leaves nothing.
+  // Nothing after the last. kCorrupt when the file is no output.
+  Result<std::optional<FormerOutput>> next();
+
+ private:
+  explicit OutputReader(InputFile file) : file_(std::move(file)) {}
+
+  InputFile file_;
+  uint64_t offset_ = 0;
+  std::string read_;  // What was read of the file,
+  size_t taken_ = 0;  // and how much of it was taken.
+};
+
+// Lines in, a file out: named when it is finished, and gone when it is dropped before.
 class OutputWriter {
  public:
   static Result<OutputWriter> begin(const std::filesystem::path& path);
-  OutputWriter(OutputWriter&& other) noexcept;
-  ~OutputWriter();
 
   Result<void> add(std::string_view line);
   int64_t lines() const { return lines_; }
-  // Names the file DIGEST.jsonl in its folder, durably.
-  Result<Digest> finish();
-  // Leaves the file where it is, and to the caller.
-  Result<void> leave();
+  Result<Digest> finish() { return file_.finish("jsonl"); }
+  Result<void> leave() { return file_.leave(); }
 
  private:
-  OutputWriter(std::filesystem::path path, AppendFile file)
-      : path_(std::move(path)), file_(std::move(file)) {}
-  Result<void> flush();
+  explicit OutputWriter(DigestFile file) : file_(std::move(file)) {}
 
-  std::filesystem::path path_;  // Empty when moved from or finished.
-  AppendFile file_;
-  DigestBuilder digest_;
-  std::string waiting_;
+  DigestFile file_;
   int64_t lines_ = 0;
 };
 

@@ -259,16 +259,17 @@ class AdminServer final : public rpc::Admin::Server {
   kj::Promise<void> jobResults(JobResultsContext context) override {
     const auto params = context.getParams();
     if (!params.hasSink()) rpc::throw_error({ErrorCode::kInvalid, "sink is missing"});
-    TaskOutput output = rpc::require(parts_.jobs->output(
-        job_id(params.getJobId()), rpc::text_of(params.getTask(), limits::kNameBytesMax, "task")));
-    auto results = context.getResults();
-    if (output.digest) results.setDigest(output.digest->hex());
-    results.setItems(static_cast<uint64_t>(output.items));
-    kj::Promise<void> sent =
-        send_output(std::move(output.path), output.temporary, params.getSink());
+    kj::Promise<TaskOutput> written = parts_.jobs->output(
+        job_id(params.getJobId()), rpc::text_of(params.getTask(), limits::kNameBytesMax, "task"));
+    rpc::ByteSink::Client sink = params.getSink();
     context.releaseParams();
     context.allowCancellation();
-    return sent;
+    return written.then([sink, context](TaskOutput&& output) mutable {
+      auto results = context.getResults();
+      if (output.digest) results.setDigest(output.digest->hex());
+      results.setItems(static_cast<uint64_t>(output.items));
+      return send_output(std::move(output.path), output.temporary, kj::mv(sink));
+    });
   }
 
   kj::Promise<void> listReceipts(ListReceiptsContext context) override {

@@ -1,7 +1,5 @@
 #include "coordinator/rpc/generation.h"
 
-#include <cmath>
-
 #include "coordinator/rpc/model_upload.h"
 #include "schema/limits.h"
 #include "schema/require.h"
@@ -30,16 +28,6 @@ void write_failover(rpc::Failover::Builder out, const FailoverNote& note) {
   write_stage(out.initReplacement(), note.replacement);
 }
 
-// A number of a request within its bounds.
-float number(float value, float min, float max, const char* field) {
-  if (!std::isfinite(value) || value < min || value > max) {
-    rpc::throw_error({ErrorCode::kInvalid, std::string(field) + " is not between " +
-                                               std::to_string(min) + " and " +
-                                               std::to_string(max)});
-  }
-  return value;
-}
-
 SessionRequest request_of(rpc::GenerateRequest::Reader in) {
   SessionRequest request;
   request.prompt = rpc::text_of(in.getPrompt(), limits::kPromptBytesMax, "prompt");
@@ -50,14 +38,14 @@ SessionRequest request_of(rpc::GenerateRequest::Reader in) {
   request.tokens_max = in.getMaxTokens();
   const auto sampling = in.getSampling();
   SamplingChoice& choice = request.sampling;
-  choice.temperature = number(sampling.getTemperature(), 0, 100, "temperature");
-  if (choice.temperature > 0) number(choice.temperature, 0.01f, 100, "temperature");
+  choice.temperature = sampling.getTemperature();
   choice.top_k = sampling.getTopK();
-  choice.top_p = number(sampling.getTopP(), 0, 1, "topP");
-  choice.min_p = number(sampling.getMinP(), 0, 1, "minP");
-  choice.repetition_penalty =
-      number(sampling.getRepetitionPenalty(), 0.01f, 100, "repetitionPenalty");
+  choice.top_p = sampling.getTopP();
+  choice.min_p = sampling.getMinP();
+  choice.repetition_penalty = sampling.getRepetitionPenalty();
   choice.seed = sampling.getSeed();
+  if (const auto bad = out_of_bounds(choice))
+    rpc::throw_error({ErrorCode::kInvalid, std::string(bad->field) + ": " + bad->what});
   request.anchored =
       in.getPrivacy() != rpc::Privacy::PUBLIC;  // What is newer than we are is not public.
   if (in.getPrivacy() != rpc::Privacy::PUBLIC && in.getPrivacy() != rpc::Privacy::ANCHORED) {

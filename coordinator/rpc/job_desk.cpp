@@ -141,7 +141,7 @@ const char* state_text(TaskState state) {
     case TaskState::kWaiting: return "waiting";
     case TaskState::kRunning: return "ready";
     case TaskState::kDone: return "done";
-    case TaskState::kStopped: return "failed";
+    case TaskState::kStopped: return "stopped";
   }
   SHOAL_UNREACHABLE();
 }
@@ -195,7 +195,12 @@ rpc::JobUpload::Client begin_job_upload(Parts& parts, std::string spec,
   job.spec = std::move(spec);
   job.tasks.resize(job.file.tasks.size());
   for (const JobTask& task : job.file.tasks) {
-    job.models.push_back(rpc::require(use_model(parts, task.model)));
+    Result<std::shared_ptr<const LiveModel>> model = use_model(parts, task.model);
+    if (!model.ok()) {
+      rpc::throw_error(
+          {model.error().code, "job file: task " + task.name + ": " + model.error().message});
+    }
+    job.models.push_back(std::move(model).value());
     for (const int32_t token : task.stop) {
       if (token >= job.models.back()->manifest.vocabulary) {
         rpc::throw_error({ErrorCode::kInvalid, "job file: task " + task.name +

@@ -186,9 +186,10 @@ Result<void> remove_model(Parts& parts, const std::string& name) {
                                               " live sessions; try again when they have ended"};
   }
   if (parts.jobs->uses_model(name)) {
-    return Error{
-        ErrorCode::kUnavailable,
-        "model " + name + " is in use by a job; cancel it first, or try again when it is done"};
+    return Error{ErrorCode::kUnavailable,
+                 "model " + name +
+                     " is in use by a job; cancel it first, or try again when it is done and "
+                     "its output is written"};
   }
   SHOAL_TRY(parts.models.remove(found->id));
   parts.live_models.erase(name);

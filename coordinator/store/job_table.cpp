@@ -1,7 +1,8 @@
 #include "coordinator/store/job_table.h"
 
-#include <algorithm>
 #include <array>
+
+#include "coordinator/store/words.h"
 
 namespace shoal {
 namespace {
@@ -10,18 +11,6 @@ constexpr std::array<std::string_view, 5> kJobStates = {"running", "paused", "do
                                                         "faulted"};
 constexpr std::array<std::string_view, 4> kTaskStates = {"waiting", "running", "done", "stopped"};
 constexpr std::array<std::string_view, 3> kKinds = {"generate", "score", "embed"};
-
-// The word of an enumerator, and back. The store checks that there are no others.
-template <class Enum, size_t N>
-std::string_view word(const std::array<std::string_view, N>& words, Enum value) {
-  return words.at(static_cast<size_t>(value));
-}
-template <class Enum, size_t N>
-Enum value_of(const std::array<std::string_view, N>& words, const std::string& text) {
-  const auto found = std::ranges::find(words, text);
-  SHOAL_CHECK(found != words.end());
-  return static_cast<Enum>(found - words.begin());
-}
 
 ByteSpan bytes_of(const std::optional<Digest>& digest) {
   return digest ? ByteSpan(digest->bytes) : ByteSpan();
@@ -180,8 +169,8 @@ Result<std::vector<StoredJob>> JobTable::live() {
 }
 
 Result<std::vector<JobId>> JobTable::without_output() {
-  Query query = store_.query(
-      "SELECT DISTINCT job_id FROM task WHERE state = 'done' AND output_digest = x''");
+  Query query =
+      store_.query("SELECT DISTINCT job_id FROM task WHERE state = 'done' AND output_digest = x''");
   std::vector<JobId> jobs;
   while (true) {
     SHOAL_TRY_ASSIGN(some, query.row());
@@ -222,6 +211,11 @@ Result<void> JobTable::set_task_state(TaskId id, TaskState state) {
 Result<void> JobTable::set_items(TaskId id, const Digest& digest) {
   Query query = store_.query("UPDATE task SET items_digest = ? WHERE id = ?");
   return query.bind(ByteSpan(digest.bytes)).bind(id.value).run();
+}
+
+Result<void> JobTable::forget_items(TaskId id) {
+  Query query = store_.query("UPDATE task SET items_digest = x'' WHERE id = ?");
+  return query.bind(id.value).run();
 }
 
 Result<void> JobTable::set_output(TaskId id, const Digest& digest) {

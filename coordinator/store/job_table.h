@@ -61,6 +61,7 @@ class JobTable {
   Result<void> add_credit(JobId id, int64_t parts);
   Result<void> set_task_state(TaskId id, TaskState state);
   Result<void> set_items(TaskId id, const Digest& digest);
+  Result<void> forget_items(TaskId id);
   Result<void> set_output(TaskId id, const Digest& digest);
   Result<void> forget_output(TaskId id);
   // Whether a file of this digest belongs to any task.

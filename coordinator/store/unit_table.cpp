@@ -4,6 +4,8 @@
 #include <array>
 #include <unordered_map>
 
+#include "coordinator/store/words.h"
+
 namespace shoal {
 namespace {
 
@@ -15,22 +17,15 @@ constexpr std::array<std::string_view, 6> kEnds = {"submitted", "expired",     "
 constexpr std::array<std::string_view, 5> kResults = {"none", "pending", "suspect", "confirmed",
                                                       "rejected"};
 
-// The word of an enumerator, and back. The store checks that there are no others.
-template <class Enum, size_t N>
-std::string_view word(const std::array<std::string_view, N>& words, Enum value) {
-  return words.at(static_cast<size_t>(value));
-}
-template <class Enum, size_t N>
-Enum value_of(const std::array<std::string_view, N>& words, const std::string& text) {
-  const auto found = std::ranges::find(words, text);
-  SHOAL_CHECK(found != words.end());
-  return static_cast<Enum>(found - words.begin());
-}
-
 Result<Digest> digest_of_column(const Query& query, int column) {
   const ByteVector bytes = query.blob(column);
   if (bytes.empty()) return Digest();
   return Digest::from_bytes(bytes);
+}
+
+Result<int64_t> one_number(Query query) {
+  SHOAL_TRY_ASSIGN(some, query.row());
+  return some ? query.integer(0) : 0;
 }
 
 // What a batch of changes does to one lease, and to one unit.
@@ -240,15 +235,48 @@ Result<void> UnitTable::add_result(UnitId unit, const Digest& digest, int64_t si
   return query.bind(unit.value).bind(ByteSpan(digest.bytes)).bind(size).bind(bytes).run();
 }
 
-Result<void> UnitTable::remove_other_results(UnitId unit, const Digest& digest) {
-  Query query = store_.query("DELETE FROM result WHERE unit_id = ? AND digest <> ?");
-  return query.bind(unit.value).bind(ByteSpan(digest.bytes)).run();
+namespace {
+
+#define REMOVED " RETURNING unit_id, digest, length(bytes)"
+
+UnitTable::Removed removed_by(Query query) {
+  std::vector<LargeResult> large;
+  while (true) {
+    SHOAL_TRY_ASSIGN(some, query.row());
+    if (!some) return large;
+    if (query.integer(2) > 0) continue;
+    SHOAL_TRY_ASSIGN(digest, digest_of_column(query, 1));
+    large.push_back({UnitId{query.integer(0)}, digest});
+  }
 }
 
-Result<void> UnitTable::remove_results(TaskId task) {
-  Query query =
-      store_.query("DELETE FROM result WHERE unit_id IN (SELECT id FROM unit WHERE task_id = ?)");
-  return query.bind(task.value).run();
+}  // namespace
+
+UnitTable::Removed UnitTable::remove_other_results(UnitId unit, const Digest& digest) {
+  Query query = store_.query("DELETE FROM result WHERE unit_id = ? AND digest <> ?" REMOVED);
+  query.bind(unit.value).bind(ByteSpan(digest.bytes));
+  return removed_by(std::move(query));
+}
+
+UnitTable::Removed UnitTable::remove_results(UnitId unit) {
+  Query query = store_.query("DELETE FROM result WHERE unit_id = ?" REMOVED);
+  query.bind(unit.value);
+  return removed_by(std::move(query));
+}
+
+UnitTable::Removed UnitTable::remove_results(TaskId task) {
+  Query query = store_.query(
+      "DELETE FROM result WHERE unit_id IN (SELECT id FROM unit WHERE task_id = ?)" REMOVED);
+  query.bind(task.value);
+  return removed_by(std::move(query));
+}
+
+UnitTable::Removed UnitTable::remove_undone_results(JobId job) {
+  Query query = store_.query(
+      "DELETE FROM result WHERE unit_id IN (SELECT unit.id FROM task JOIN unit ON "
+      "unit.task_id = task.id WHERE task.job_id = ? AND unit.state <> 'done')" REMOVED);
+  query.bind(job.value);
+  return removed_by(std::move(query));
 }
 
 Result<std::optional<JobId>> UnitTable::job_of(UnitId unit) {
@@ -298,11 +326,6 @@ UnitCut cut_of(const Query& query, int first) {
           query.integer(first + 3)};
 }
 
-Result<int64_t> one_number(Query query) {
-  SHOAL_TRY_ASSIGN(some, query.row());
-  return some ? query.integer(0) : 0;
-}
-
 }  // namespace
 
 Result<std::optional<FoundLease>> UnitTable::find_lease(LeaseId id) {
@@ -334,24 +357,36 @@ Result<std::vector<HostId>> UnitTable::hosts_with_results(UnitId unit) {
 }
 
 Result<TaskFigures> UnitTable::figures(TaskId task) {
+  SHOAL_TRY_ASSIGN(figures, counts(task));
+  SHOAL_TRY(look_at_open(task, figures));
+  return figures;
+}
+
+Result<TaskFigures> UnitTable::counts(TaskId task) {
   TaskFigures figures;
-  {
-    Query query = store_.query(
-        "SELECT state, sum(item_count), count(*) FROM unit WHERE task_id = ? GROUP BY state");
-    query.bind(task.value);
-    while (true) {
-      SHOAL_TRY_ASSIGN(some, query.row());
-      if (!some) break;
-      const std::string state = query.text(0);
-      figures.cut += query.integer(1);
-      if (state == "done") figures.done = query.integer(1);
-      if (state == "poisoned") {
-        figures.poisoned = query.integer(1);
-        figures.units_poisoned = query.integer(2);
-      }
+  Query query = store_.query(
+      "SELECT state, sum(item_count), count(*) FROM unit WHERE task_id = ? GROUP BY state");
+  query.bind(task.value);
+  while (true) {
+    SHOAL_TRY_ASSIGN(some, query.row());
+    if (!some) return figures;
+    const std::string state = query.text(0);
+    figures.cut += query.integer(1);
+    if (state == "done") figures.done = query.integer(1);
+    if (state == "poisoned") {
+      figures.poisoned = query.integer(1);
+      figures.units_poisoned = query.integer(2);
     }
   }
-  // Of open units alone, which are few.
+}
+
+Result<int64_t> UnitTable::items_of(UnitId unit) {
+  Query query = store_.query("SELECT item_count FROM unit WHERE id = ?");
+  query.bind(unit.value);
+  return one_number(std::move(query));
+}
+
+Result<void> UnitTable::look_at_open(TaskId task, TaskFigures& figures) {
   Query pending = store_.query(
       "SELECT coalesce(sum(item_count), 0) FROM unit WHERE task_id = ? AND state = 'open' AND "
       "EXISTS (SELECT 1 FROM unit_lease WHERE unit_id = unit.id AND result <> 'none')");
@@ -364,14 +399,14 @@ Result<TaskFigures> UnitTable::figures(TaskId task) {
   SHOAL_TRY_ASSIGN(leased_items, one_number(std::move(leased)));
   figures.pending = pending_items;
   figures.leased = leased_items;
-  return figures;
+  return {};
 }
 
 Result<std::vector<EndedUnit>> UnitTable::ended_units(TaskId task, int64_t first_item,
                                                       int64_t count_max) {
   Query query = store_.query(
       "SELECT " UNIT_COLUMNS
-      ", coalesce(result.size, 0), coalesce(result.bytes, x'') FROM unit LEFT JOIN result ON "
+      ", coalesce(result.bytes, x'') FROM unit LEFT JOIN result ON "
       "result.unit_id = unit.id AND result.digest = unit.digest WHERE unit.task_id = ? AND "
       "first_item >= ? AND state <> 'open' ORDER BY first_item LIMIT ?");
   query.bind(task.value).bind(first_item).bind(count_max);
@@ -384,8 +419,7 @@ Result<std::vector<EndedUnit>> UnitTable::ended_units(TaskId task, int64_t first
     unit.done = query.text(4) == "done";
     SHOAL_TRY_ASSIGN(digest, digest_of_column(query, 6));
     unit.digest = digest;
-    unit.size = query.integer(7);
-    unit.bytes = query.blob(8);
+    unit.bytes = query.blob(7);
     units.push_back(std::move(unit));
   }
 }
@@ -412,6 +446,29 @@ Result<void> UnitTable::reopen_poisoned(TaskId task) {
       "UPDATE unit SET state = 'open', want = 'nothing' WHERE task_id = ? AND "
       "state = 'poisoned'");
   return query.bind(task.value).run();
+}
+
+UnitTable::Removed UnitTable::reopen_followers(TaskId task, TaskId source) {
+#define MADE_ANEW                                                                         \
+  "task_id = ?1 AND (EXISTS (SELECT 1 FROM unit AS made WHERE made.task_id = ?2 AND "     \
+  "made.state = 'open' AND made.first_item < unit.first_item + unit.item_count AND "      \
+  "unit.first_item < made.first_item + made.item_count) OR (unit.state = 'done' AND NOT " \
+  "EXISTS (SELECT 1 FROM result WHERE result.unit_id = unit.id AND result.digest = unit.digest)))"
+  // Who had it has another input: a result that comes yet is compared with nothing.
+  Query leases = store_.query(
+      "UPDATE unit_lease SET end_reason = 'given_back' WHERE result = 'none' AND "
+      "ended_at_ms <> 0 AND unit_id IN (SELECT id FROM unit WHERE " MADE_ANEW ")");
+  SHOAL_TRY(leases.bind(task.value).bind(source.value).run());
+  Query units = store_.query(
+      "UPDATE unit SET state = 'open', want = 'nothing', digest = x'', lease_id = 0 "
+      "WHERE state = 'done' AND " MADE_ANEW);
+  SHOAL_TRY(units.bind(task.value).bind(source.value).run());
+  Query results = store_.query(
+      "DELETE FROM result WHERE unit_id IN (SELECT id FROM unit WHERE task_id = ? AND "
+      "state = 'open')" REMOVED);
+  results.bind(task.value);
+  return removed_by(std::move(results));
+#undef MADE_ANEW
 }
 
 Result<void> UnitTable::load_open(TaskId task, BrokerRows& rows) {
@@ -459,8 +516,11 @@ Result<void> UnitTable::load(BrokerRows& rows) {
     }
   }
   for (const UnitRow& unit : rows.units) {
-    Query query = store_.query("SELECT " LEASE_COLUMNS " FROM unit_lease WHERE unit_id = ?");
-    query.bind(unit.cut.unit.value);
+    // What was confirmed of a unit that is open again was made of other items.
+    Query query =
+        store_.query("SELECT " LEASE_COLUMNS
+                     " FROM unit_lease WHERE unit_id = ? AND (result <> 'confirmed' OR ?)");
+    query.bind(unit.cut.unit.value).bind(int64_t{unit.done});
     while (true) {
       SHOAL_TRY_ASSIGN(some, query.row());
       if (!some) break;

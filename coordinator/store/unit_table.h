@@ -25,6 +25,12 @@ struct FoundLease {
   Digest unit_digest;  // Of a done one.
 };
 
+// A result whose bytes were in a file.
+struct LargeResult {
+  UnitId unit;
+  Digest digest;
+};
+
 struct TaskFigures {  // In items.
   int64_t cut = 0, done = 0, poisoned = 0, pending = 0, leased = 0;
   int64_t units_poisoned = 0;
@@ -35,7 +41,6 @@ struct EndedUnit {
   UnitCut cut;
   bool done = false;
   Digest digest;
-  int64_t size = 0;
   ByteVector bytes;  // Empty when they are in a file.
 };
 
@@ -50,21 +55,32 @@ class UnitTable {
 
   // The bytes of a result; `bytes` is empty when they are in a file. Nothing when they are known.
   Result<void> add_result(UnitId unit, const Digest& digest, int64_t size, ByteSpan bytes);
-  // All of the unit's but this one.
-  Result<void> remove_other_results(UnitId unit, const Digest& digest);
-  Result<void> remove_results(TaskId task);
+  // What is removed here and was in a file is told: the file is of no use any more.
+  using Removed = Result<std::vector<LargeResult>>;
+  Removed remove_other_results(UnitId unit, const Digest& digest);  // All of the unit's but this.
+  Removed remove_results(UnitId unit);
+  Removed remove_results(TaskId task);
+  Removed remove_undone_results(JobId job);  // Those of its units that are not done.
   Result<bool> has_result_file(UnitId unit, const Digest& digest);
 
   Result<std::optional<JobId>> job_of(UnitId unit);
   Result<std::optional<FoundLease>> find_lease(LeaseId id);
   Result<std::vector<HostId>> hosts_with_results(UnitId unit);
   Result<TaskFigures> figures(TaskId task);
+  // The parts of it: counts over all of its units; and what is pending and leased of open ones,
+  // which are few, put in.
+  Result<TaskFigures> counts(TaskId task);
+  Result<void> look_at_open(TaskId task, TaskFigures& figures);
+  Result<int64_t> items_of(UnitId unit);
   // In order of their items, at most so many, those with items from `first_item` on.
   Result<std::vector<EndedUnit>> ended_units(TaskId task, int64_t first_item, int64_t count_max);
   // A first result for a unit that is done already.
   Result<void> add_late_result(LeaseId lease, const Digest& digest, bool agrees, Millis at);
   // Poisoned units are open again, and who failed at one may try it again.
   Result<void> reopen_poisoned(TaskId task);
+  // Open again is also what is made of items that will be others: those of open units of `source`,
+  // the task that they come from; and what has no bytes any more to be written anew.
+  Removed reopen_followers(TaskId task, TaskId source);
 
   // Those that are open, without their leases.
   Result<void> load_open(TaskId task, BrokerRows& rows);

@@ -235,7 +235,10 @@ class JobsTest : public QObject {
   void a_job_can_be_paused_resumed_and_cancelled();
   void a_device_without_work_is_told_why();
   void what_fails_everywhere_is_put_aside_and_tried_again();
+  void a_retry_reaches_what_was_made_of_it();
   void a_job_that_fails_everywhere_fails();
+  void large_results_are_files_for_as_long_as_they_count();
+  void an_output_that_cannot_be_written_is_not_tried_all_the_time();
   void a_full_disk_at_any_write_loses_nothing();
   void wrong_files_are_refused_by_line();
 };
@@ -581,10 +584,13 @@ void JobsTest::a_kill_loses_nothing() {
     const GotUnits held = first.lease(600, 1);
     second.work(1);
     third.work(1);
+    const Json before = job_of(world, id)["tasks"];
     world.kill();
     // Long enough for every lease to end, had the coordinator been there.
     world.clock.advance(Millis{100'000});
     world.start();
+    // What was counted as it came is what the rows say.
+    QCOMPARE(job_of(world, id)["tasks"].dump(), before.dump());
     for (UnitHost* host : {&first, &second, &third}) host->host.connect();
     if (!held.units.empty()) {
       const std::string said = first.submit(held.units[0]);
@@ -768,6 +774,56 @@ void JobsTest::what_fails_everywhere_is_put_aside_and_tried_again() {
   QCOMPARE(report_of(response).getProblemCount(), uint64_t{0});
 }
 
+// Goal: what is made of items that are tried again is made anew, and nothing else is.
+void JobsTest::a_retry_reaches_what_was_made_of_it() {
+  World world(small_units);
+  world.publish(make_toy_model("toy", 100, 1'000'000));
+  UnitHost first(world.add_host("first")), second(world.add_host("second")),
+      third(world.add_host("third"));
+  const std::string spec = kGenerate +
+                           "[[tasks]]\nname = \"more\"\nkind = \"generate\"\nmodel = \"toy\"\n"
+                           "input = \"@write\"\nmax_tokens = 12\n"
+                           "[[tasks]]\nname = \"grade\"\nkind = \"score\"\nmodel = \"toy\"\n"
+                           "input = \"@more\"\n";
+  const uint64_t whole = submit_job(world, spec, {{"prompts.jsonl", prompts(20)}}).id;
+  work_all(world, {&first, &second, &third}, 100);
+  QCOMPARE(state_of(world, whole), std::string("done"));
+  const uint64_t id = submit_job(world, spec, {{"prompts.jsonl", prompts(20)}}).id;
+  for (UnitHost* host : {&first, &second, &third}) {
+    const GotUnits got = host->lease(600, 1);
+    QCOMPARE(got.units.size(), size_t{1});
+    host->give_back(got.units[0].lease, rpc::UnitDesk::GiveBack::FAILED);
+  }
+  work_all(world, {&first, &second, &third}, 100);
+  QVERIFY2(state_of(world, id) == "done", job_of(world, id).dump().c_str());
+  const auto errors = [&](const char* task) {
+    const Output output = output_of(world, id, task);
+    return std::ranges::count_if(output.lines,
+                                 [](const Json& line) { return line.contains("error"); });
+  };
+  for (const char* task : {"write", "more", "grade"}) QCOMPARE(errors(task), ptrdiff_t{5});
+  const double credit = job_of(world, id)["credit"].get<double>();
+  change(world, id, rpc::Admin::JobChange::RETRY);
+  // Three quarters of all stay as they are.
+  for (const Json& task : job_of(world, id)["tasks"]) {
+    QVERIFY2(task["done"] == 15 && task["quarantined"] == 0, task.dump().c_str());
+  }
+  first.work(1);
+  world.kill();
+  world.start();
+  for (UnitHost* host : {&first, &second, &third}) host->host.connect();
+  work_all(world, {&first, &second, &third}, 100);
+  QVERIFY2(state_of(world, id) == "done", job_of(world, id).dump().c_str());
+  for (const char* task : {"write", "more", "grade"}) {
+    QCOMPARE(output_of(world, id, task).text, output_of(world, whole, task).text);
+    QCOMPARE(output_of(world, id, task).digest, output_of(world, whole, task).digest);
+  }
+  QVERIFY(job_of(world, id)["credit"].get<double>() > credit);
+  QVERIFY_EXCEPTION_THROWN(change(world, id, rpc::Admin::JobChange::RETRY), kj::Exception);
+  auto response = reconcile(world);
+  QCOMPARE(report_of(response).getProblemCount(), uint64_t{0});
+}
+
 void JobsTest::a_job_that_fails_everywhere_fails() {
   World world(small_units);
   world.publish(make_toy_model("toy", 100, 1'000'000));
@@ -793,6 +849,82 @@ void JobsTest::a_job_that_fails_everywhere_fails() {
            (job_of(world, id).dump() + first.lease().why + second.lease().why + third.lease().why)
                .c_str());
   QCOMPARE(wrong_lines(output_of(world, id)), QByteArray());
+}
+
+void JobsTest::large_results_are_files_for_as_long_as_they_count() {
+  constexpr int kMany = 2000;  // Items of one unit: 100 KiB of result, some pieces of output.
+  World world([](CoordinatorSettings& settings) {
+    small_units(settings);
+    settings.jobs.rules.unit_items_max = 4096;
+  });
+  world.publish(make_toy_model("toy", 100, 1'000'000));
+  UnitHost first(world.add_host("first")), second(world.add_host("second"));
+  const auto files = [&](const char* extension) {
+    int count = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(world.folder / "data" / "jobs")) {
+      count += entry.path().extension() == extension ? 1 : 0;
+    }
+    return count;
+  };
+  const uint64_t cancelled = submit_job(world, kGenerate, {{"prompts.jsonl", prompts(kMany)}}).id;
+  const GotUnits got = first.lease(6000, 1);
+  QCOMPARE(got.units.size(), size_t{1});
+  QCOMPARE(got.units[0].items.size(), size_t{kMany});
+  QCOMPARE(first.submit(got.units[0]), std::string("accepted"));
+  QCOMPARE(files(".result"), 1);
+  change(world, cancelled, rpc::Admin::JobChange::CANCEL);
+  QCOMPARE(files(".result"), 0);
+
+  const uint64_t id = submit_job(world, kGenerate, {{"prompts.jsonl", prompts(kMany)}}).id;
+  first.work(1);
+  QCOMPARE(files(".result"), 1);
+  world.kill();
+  world.start();
+  for (UnitHost* host : {&first, &second}) host->host.connect();
+  QCOMPARE(files(".result"), 1);
+  for (int turn = 0; turn < 60 && state_of(world, id) != "done"; ++turn) {
+    second.work(1);
+    world.pass_time(Millis{100});
+  }
+  // It is asked for while it is being written.
+  const Output output = output_of(world, id);
+  QCOMPARE(wrong_lines(output, kMany), QByteArray());
+  QCOMPARE(output.digest, digest_of(as_bytes(output.text)).hex());
+  QCOMPARE(files(".result"), 0);
+  QCOMPARE(files(".jsonl"), 1);
+}
+
+void JobsTest::an_output_that_cannot_be_written_is_not_tried_all_the_time() {
+  World world(small_units);
+  world.publish(make_toy_model("toy", 100, 1'000'000));
+  UnitHost first(world.add_host("first")), second(world.add_host("second"));
+  const uint64_t id = submit_job(world, kGenerate, {{"prompts.jsonl", prompts(5)}}).id;
+  const uint64_t other = submit_job(world, kGenerate, {{"prompts.jsonl", prompts(5)}}).id;
+  // The names that the next files get are taken.
+  constexpr int kTaken = 15;
+  const auto taken = [&](int i) {
+    return world.folder / "data" / "jobs" / ("new-" + std::to_string(i));
+  };
+  for (int i = 1; i <= kTaken; ++i) std::filesystem::create_directories(taken(i) / "full");
+  for (int turn = 0; turn < 60 && state_of(world, id) != "done"; ++turn) {
+    for (UnitHost* host : {&first, &second}) {
+      const GotUnits got = host->lease(600, 1);
+      if (!got.units.empty()) host->submit(got.units[0]);
+    }
+    world.pass_time(Millis{50});
+  }
+  QCOMPARE(state_of(world, id), std::string("done"));
+  // Commits come and go meanwhile.
+  for (int i = 0; i < 100; ++i) {
+    change(world, other, i % 2 == 0 ? rpc::Admin::JobChange::PAUSE : rpc::Admin::JobChange::RESUME);
+    world.pass_time(Millis{100});
+  }
+  QVERIFY(job_of(world, id)["tasks"][0]["digest"].get<std::string>().empty());
+  for (int i = 1; i <= kTaken; ++i) std::filesystem::remove_all(taken(i));
+  world.pass_time(Millis{30'000});
+  const Output output = output_of(world, id);
+  QVERIFY(!output.digest.empty());
+  QCOMPARE(wrong_lines(output, 5), QByteArray());
 }
 
 void JobsTest::a_full_disk_at_any_write_loses_nothing() {
@@ -843,7 +975,11 @@ void JobsTest::wrong_files_are_refused_by_line() {
        "seed = 5\n",
        "tasks[0].seed: there is no such field"},
       {"name = \"a\"\n[[tasks]]\nname = \"x\"\nkind = \"embed\"\nmodel = \"gone\"\ninput = \"i\"\n",
-       "there is no model gone"},
+       "task x: there is no model gone"},
+      {"name = \"a\"\ndeadline = 2026-12-24\n", "line 2: deadline: a day needs"},
+      {"name = \"a\"\n[[tasks]]\nname = \"x\"\nkind = \"generate\"\nmodel = \"toy\"\ninput = "
+       "\"i\"\ntop_p = 1.5\n",
+       "line 7: tasks[0].top_p: it is not between 0 and 1"},
       {"name = \"a\"\n[[tasks]]\nname = \"x\"\nkind = \"generate\"\nmodel = \"toy\"\ninput = "
        "\"i\"\n"
        "temperature = 500\n",

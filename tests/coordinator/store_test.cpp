@@ -510,8 +510,11 @@ void StoreTest::what_runs_all_day_reads_no_table_whole() {
   QVERIFY(units.remove_other_results(UnitId{1}, digest).ok());
   QVERIFY(units.find_lease(LeaseId{kUnitLeasesBegin + 1}).ok());
   QVERIFY(units.job_of(UnitId{1}).ok());
-  QVERIFY(units.figures(task).ok());
+  QVERIFY(units.figures(task).ok() && units.items_of(UnitId{1}).ok());
   QVERIFY(units.ended_units(task, 0, 10).ok());
+  QVERIFY(units.remove_results(UnitId{1}).ok() && units.remove_results(task).ok());
+  QVERIFY(units.remove_undone_results(job.id).ok());
+  QVERIFY(units.reopen_poisoned(task).ok() && units.reopen_followers(task, task).ok());
   QVERIFY(units.add_late_result(LeaseId{kUnitLeasesBegin + 1}, digest, true, Millis{1}).ok());
   QVERIFY(jobs.add_credit(job.id, 1).ok());
   QVERIFY(hosts.device_id(host, "cpu").ok() && hosts.device_name(DeviceId{1}).ok());
