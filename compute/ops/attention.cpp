@@ -189,6 +189,8 @@ std::vector<OpSample> samples() {
     add(dtype, {{{0, 0}}, 1, 1, 1, 1});
     add(dtype, {{{1, 40}, {0, 3}, {1, 41}}, 9, 3, 64, 48});
     add(dtype, {seventeen, 4, 4, 80, 40});
+    // Where many rows have heads that share their keys, planes may read those once for several.
+    for (const int shared : {2, 3, 4, 6}) add(dtype, {seventeen, 2 * shared, 2, 64, 40});
     add(dtype, {{{1, 70}}, 3, 1, 7, 80});
     add(dtype, {{{1, 70}}, 4, 2, 128, 80});
     add(dtype, {{{1, 70}}, 2, 2, 256, 80});

@@ -13,6 +13,7 @@
 
 #include <type_traits>
 
+#include "compute/backends/cpu/attention_chunk.h"
 #include "compute/backends/cpu/weight_layout.h"
 #include "shaders/exact_math.h"
 
@@ -34,10 +35,11 @@ constexpr int64_t kSpan = 2048;
 
 int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
-uint32_t load_word(const std::byte* at) {
-  uint32_t word;
-  std::memcpy(&word, at, 4);
-  return word;
+template <class T>
+T load_one(const std::byte* at) {
+  T value;
+  std::memcpy(&value, at, sizeof value);
+  return value;
 }
 
 __m256 broadcast(float x) { return _mm256_set1_ps(x); }
@@ -335,6 +337,33 @@ bool expert_matmul_avx2(const KernelCall& call, int64_t first, int64_t last) {
 
 // --- attention ---
 
+}  // namespace
+
+ChunkWeights chunk_weights(float* w, int64_t count, const AttentionParams& p) {
+  for (int64_t j = count; j < SHOAL_ATTENTION_CHUNK; ++j) w[j] = w[0];
+  Finite8 finite;
+  __m256 most = broadcast(w[0]);
+  for (int64_t j = 0; j < SHOAL_ATTENTION_CHUNK; j += 8) {
+    __m256 scores = finite(flush8(_mm256_mul_ps(_mm256_load_ps(w + j), broadcast(p.scale))));
+    if (p.cap != 0.0f) scores = soft_cap8(scores, p.cap, p.inverse_cap);
+    _mm256_store_ps(w + j, scores);
+    most = j == 0 ? scores : _mm256_max_ps(most, scores);
+  }
+  if (!finite.all()) return {.finite = false};
+  alignas(32) float eight[8];
+  _mm256_store_ps(eight, most);
+  float largest = eight[0];
+  for (int i = 1; i < 8; ++i) largest = eight[i] > largest ? eight[i] : largest;
+  for (int64_t j = 0; j < SHOAL_ATTENTION_CHUNK; j += 8) {
+    _mm256_store_ps(w + j, factor8(exp8(_mm256_sub_ps(_mm256_load_ps(w + j), broadcast(largest)))));
+  }
+  float sum = 0.0f;
+  for (int64_t j = 0; j < count; ++j) sum += w[j];
+  return {largest, sum};
+}
+
+namespace {
+
 // REQUIRES: head_dim is a multiple of 8. `scratch` holds two times head_dim floats.
 template <class Load>
 bool attention_pieces(const KernelCall& call, int64_t first, int64_t last, float* scratch) {
@@ -347,8 +376,8 @@ bool attention_pieces(const KernelCall& call, int64_t first, int64_t last, float
   Finite8 finite;
   for (int64_t piece = first; piece < last; ++piece) {
     const int64_t row = piece / p.heads, head = piece % p.heads;
-    const int64_t sequence = load_word(call.buffers[3] + row * 8);
-    const int64_t position = load_word(call.buffers[3] + row * 8 + 4);
+    const int64_t sequence = load_one<uint32_t>(call.buffers[3] + row * 8);
+    const int64_t position = load_one<uint32_t>(call.buffers[3] + row * 8 + 4);
     const int64_t base =
         sequence * p.context * stride + head / (p.heads / p.kv_heads) * dim * Load::kBytes;
     const std::byte* keys = call.buffers[1] + base;
@@ -370,24 +399,9 @@ bool attention_pieces(const KernelCall& call, int64_t first, int64_t last, float
         dot4<Load, 1>(x, k, dim, sums);
         _mm_store_ps(w + j, sums[0]);  // Beyond the end: the last score again.
       }
-      for (int64_t j = (count + 3) / 4 * 4; j < SHOAL_ATTENTION_CHUNK; ++j) w[j] = w[0];
-      __m256 most = broadcast(w[0]);
-      for (int64_t j = 0; j < SHOAL_ATTENTION_CHUNK; j += 8) {
-        __m256 scores = finite(flush8(_mm256_mul_ps(_mm256_load_ps(w + j), broadcast(p.scale))));
-        if (p.cap != 0.0f) scores = soft_cap8(scores, p.cap, p.inverse_cap);
-        _mm256_store_ps(w + j, scores);
-        most = j == 0 ? scores : _mm256_max_ps(most, scores);
-      }
-      if (!finite.all()) return false;
-      alignas(32) float eight[8];
-      _mm256_store_ps(eight, most);
-      float m_c = eight[0];
-      for (int i = 1; i < 8; ++i) m_c = eight[i] > m_c ? eight[i] : m_c;
-      for (int64_t j = 0; j < SHOAL_ATTENTION_CHUNK; j += 8) {
-        _mm256_store_ps(w + j, factor8(exp8(_mm256_sub_ps(_mm256_load_ps(w + j), broadcast(m_c)))));
-      }
-      float l_c = 0.0f;
-      for (int64_t j = 0; j < count; ++j) l_c += w[j];
+      const ChunkWeights chunk = chunk_weights(w, count, p);
+      if (!chunk.finite) return false;
+      const float m_c = chunk.largest, l_c = chunk.sum;
       const float m_new = is_first || m_c > m ? m_c : m;
       const float a = exact_factor(exact_exp(m - m_new));
       const float b = exact_factor(exact_exp(m_c - m_new));

@@ -26,6 +26,13 @@ namespace {
 
 int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
+template <class T>
+T load_one(const std::byte* at) {
+  T value;
+  std::memcpy(&value, at, sizeof value);
+  return value;
+}
+
 #include "compute/backends/cpu/registers256.inc"
 
 struct V : Registers256 {
