@@ -123,6 +123,16 @@ struct Bench {
   std::vector<DevicePlace> places;
 };
 
+// The longest time between two turns of a loop that has something to do each millisecond.
+kj::Promise<void> tick(kj::Timer& timer, double& last, double& longest) {
+  return timer.afterDelay(1 * kj::MILLISECONDS).then([&timer, &last, &longest] {
+    const double now = seconds_now();
+    longest = std::max(longest, now - last);
+    last = now;
+    return tick(timer, last, longest);
+  });
+}
+
 void run(const std::string& folder, int hosts, double seconds, bool volunteers) {
   kj::AsyncIoContext io = kj::setupAsyncIo();
   const TempDir temporary;
@@ -164,12 +174,20 @@ void run(const std::string& folder, int hosts, double seconds, bool volunteers) 
     if (got.empty()) break;
   }
   const double took = seconds_now() - start;
+  // The output of what is there, and how long others wait for their turn while it is made.
+  const double output_start = seconds_now();
+  double last = output_start, turn_max = 0;
+  kj::Promise<void> ticking =
+      tick(io.provider->getTimer(), last, turn_max).eagerlyEvaluate(nullptr);
+  const TaskOutput made = bench.jobs->output(JobId{1}, "").wait(io.waitScope);
   std::printf(
       "{\"hosts\":%d,\"volunteers\":%s,\"seconds\":%.2f,\"leases\":%lld,\"results\":%lld,"
-      "\"commits\":%lld,\"cycles_per_second\":%.0f}\n",
+      "\"commits\":%lld,\"cycles_per_second\":%.0f,\"output_items\":%lld,\"output_seconds\":%.2f,"
+      "\"output_turn_ms_max\":%.1f}\n",
       hosts, volunteers ? "true" : "false", took, static_cast<long long>(leased),
       static_cast<long long>(submitted), static_cast<long long>(batches),
-      static_cast<double>(submitted) / took);
+      static_cast<double>(submitted) / took, static_cast<long long>(made.items),
+      seconds_now() - output_start, turn_max * 1000);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // Goal: a job over several machines gives what one process gives prompt by prompt, though a host
-// and the coordinator are killed in the middle. Method: `shoal-run` in one process is the oracle.
+// and the coordinator are killed in the middle. Method: `shoal-run` in one process is the oracle of
+// what was written; scores and features are computed in this one, in one step a text, to the bit.
 
 #include <QFile>
 #include <QJsonArray>
@@ -7,6 +8,10 @@
 #include <QtTest>
 #include <csignal>
 
+#include "compute/compute.h"
+#include "compute/models/model.h"
+#include "compute/sampling/likelihood.h"
+#include "compute/tokenizer/tokenizer.h"
 #include "tests/support/fleet.h"
 #include "tests/support/shared_data.h"
 
@@ -42,6 +47,75 @@ QList<QJsonObject> lines_of(const QString& path) {
   for (const QByteArray& line : file.readAll().trimmed().split('\n'))
     lines += QJsonDocument::fromJson(line).object();
   return lines;
+}
+
+// The model in this process.
+class Alone {
+ public:
+  explicit Alone(const QString& path)
+      : model_(shoal::compute::open_model(path.toStdString()).value()),
+        tokenizer_(shoal::Tokenizer::from_definition(model_.tokenizer).value()),
+        device_(shoal::compute::open_device("cpu", 1).value()),
+        stage_(shoal::compute::Stage::open(
+                   *device_, model_.fragments,
+                   {.context = model_.config.context, .rows_max = model_.config.context})
+                   .value()) {}
+
+  QJsonArray grade(const QString& text) {
+    const std::vector<int32_t> tokens = tokens_of(text, 2);
+    const std::vector<float> logits = step(tokens, /*features=*/false);
+    const auto width = static_cast<size_t>(stage_->shape().vocabulary);
+    QJsonArray grades;
+    for (size_t i = 1; i < tokens.size(); ++i) {
+      const auto row = std::span(logits).subspan((i - 1) * width, width);
+      grades += shoal::log_likelihood(row, tokens[i]).value();
+    }
+    return grades;
+  }
+
+  QJsonArray place(const QString& text) {
+    const std::vector<int32_t> tokens = tokens_of(text, 1);
+    const std::vector<float> features = step(tokens, /*features=*/true);
+    const auto width = static_cast<size_t>(stage_->shape().width);
+    QJsonArray vector;
+    for (size_t k = 0; k < width; ++k) {
+      double sum = 0;
+      for (size_t i = 0; i < tokens.size(); ++i) sum += double{features[i * width + k]};
+      vector += static_cast<float>(sum / static_cast<double>(tokens.size())) + 0.0f;
+    }
+    return vector;
+  }
+
+ private:
+  // As a task has it that goes on from another.
+  std::vector<int32_t> tokens_of(const QString& text, size_t least) {
+    std::vector<int32_t> tokens = tokenizer_.encode(text.toStdString(), tokenizer_.adds_bos());
+    while (tokens.size() < least) tokens.insert(tokens.begin(), tokenizer_.bos().value_or(0));
+    return tokens;
+  }
+  std::vector<float> step(const std::vector<int32_t>& tokens, bool features) {
+    std::vector<shoal::compute::RowInfo> rows;
+    std::vector<uint32_t> all;
+    for (uint32_t i = 0; i < tokens.size(); ++i) {
+      rows.push_back({.sequence = 0, .position = i});
+      all.push_back(i);
+    }
+    return stage_
+        ->step({.rows = rows, .tokens = tokens, .output_rows = all, .wants_features = features})
+        .value();
+  }
+
+  shoal::compute::Model model_;
+  shoal::Tokenizer tokenizer_;
+  std::unique_ptr<shoal::compute::Device> device_;
+  std::unique_ptr<shoal::compute::Stage> stage_;
+};
+
+// Numbers as the shortest text of an f32 has them, and as the f32 itself.
+bool same_numbers(const QJsonArray& got, const QJsonArray& alone) {
+  return std::ranges::equal(got, alone, [](const auto& a, const auto& b) {
+    return static_cast<float>(a.toDouble()) == static_cast<float>(b.toDouble());
+  });
 }
 
 }  // namespace
@@ -118,20 +192,28 @@ class JobsSystemTest : public QObject {
       return items(now, "items_done") + items(now, "items_pending") >= 5;
     };
     QVERIFY2(wait_until(begun, 60'000), fleet_->logs());
+    // In the middle: much is there, and much is not.
+    const QJsonObject before = job(id);
+    QCOMPARE(before.value("state").toString(), QString("running"));
+    QVERIFY(items(before, "items_done") < items(before, "items"));
     fleet_->host("one").client->signal(SIGKILL);
     QVERIFY(fleet_->host("one").client->wait_exit(5'000));
     fleet_->coordinator()->signal(SIGKILL);
     QVERIFY(fleet_->coordinator()->wait_exit(5'000));
     QCOMPARE(fleet_->start_coordinator(), QString());
+    QVERIFY(job(id).value("state").toString() == "running");
 
     const auto over = [&] { return job(id).value("state").toString() == "done"; };
     QVERIFY2(wait_until(over, 120'000),
              QJsonDocument(job(id)).toJson(QJsonDocument::Compact) + "\n" + fleet_->logs());
-    const QString out = fleet_->folder() + "/written.jsonl";
+    QString out = fleet_->folder() + "/written.jsonl";
     const QJsonObject got = fleet_->ctl(
         {"job", "results", QString::number(id), "--task", "write", "--out", out}, &code);
     QCOMPARE(code, 0);
     QCOMPARE(got.value("items").toInt(), kPrompts);
+    // What is there is not written over.
+    fleet_->ctl({"job", "results", QString::number(id), "--task", "grade", "--out", out}, &code);
+    QVERIFY(code != 0);
     const QList<QJsonObject> written = lines_of(out);
     QCOMPARE(written.size(), kPrompts);
     for (int i = 0; i < kPrompts; ++i) {
@@ -141,10 +223,22 @@ class JobsSystemTest : public QObject {
       QCOMPARE(written[i].value("tokens").toArray(), alone.value("ids").toArray());
       QCOMPARE(written[i].value("text").toString(), alone.value("text").toString());
     }
-    for (const char* task : {"grade", "place"}) {
+    Alone alone(model_);
+    for (const QString task : {"grade", "place"}) {
+      out = fleet_->folder() + "/" + task + ".jsonl";
       fleet_->ctl({"job", "results", QString::number(id), "--task", task, "--out", out}, &code);
       QCOMPARE(code, 0);
-      QCOMPARE(lines_of(out).size(), kPrompts);
+      const QList<QJsonObject> made = lines_of(out);
+      QCOMPARE(made.size(), kPrompts);
+      for (int i = 0; i < kPrompts; ++i) {
+        QCOMPARE(made[i].value("id").toInt(), i);
+        const QString text = written[i].value("text").toString();
+        const QString key = task == "grade" ? "log_likelihoods" : "vector";
+        const QJsonArray numbers = made[i].value(key).toArray();
+        QVERIFY(!numbers.isEmpty());
+        QVERIFY2(same_numbers(numbers, task == "grade" ? alone.grade(text) : alone.place(text)),
+                 QJsonDocument(made[i]).toJson(QJsonDocument::Compact));
+      }
     }
     const QJsonObject report = fleet_->ctl({"ledger", "reconcile"}, &code);
     QCOMPARE(code, 0);
