@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "coordinator/store/words.h"
+#include "coordinator/store/columns.h"
 
 namespace shoal {
 namespace {
@@ -14,12 +14,6 @@ constexpr std::array<std::string_view, 3> kKinds = {"generate", "score", "embed"
 
 ByteSpan bytes_of(const std::optional<Digest>& digest) {
   return digest ? ByteSpan(digest->bytes) : ByteSpan();
-}
-Result<std::optional<Digest>> digest_of_column(const Query& query, int column) {
-  const ByteVector bytes = query.blob(column);
-  if (bytes.empty()) return std::optional<Digest>();
-  SHOAL_TRY_ASSIGN(digest, Digest::from_bytes(bytes));
-  return std::optional<Digest>(digest);
 }
 
 #define JOB_COLUMNS                                                                         \

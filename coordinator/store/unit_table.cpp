@@ -4,7 +4,7 @@
 #include <array>
 #include <unordered_map>
 
-#include "coordinator/store/words.h"
+#include "coordinator/store/columns.h"
 
 namespace shoal {
 namespace {
@@ -16,17 +16,6 @@ constexpr std::array<std::string_view, 6> kEnds = {"submitted", "expired",     "
                                                    "failed",    "quarantined", "cancelled"};
 constexpr std::array<std::string_view, 5> kResults = {"none", "pending", "suspect", "confirmed",
                                                       "rejected"};
-
-Result<Digest> digest_of_column(const Query& query, int column) {
-  const ByteVector bytes = query.blob(column);
-  if (bytes.empty()) return Digest();
-  return Digest::from_bytes(bytes);
-}
-
-Result<int64_t> one_number(Query query) {
-  SHOAL_TRY_ASSIGN(some, query.row());
-  return some ? query.integer(0) : 0;
-}
 
 // What a batch of changes does to one lease, and to one unit.
 struct LeaseDelta {
@@ -246,7 +235,7 @@ UnitTable::Removed removed_by(Query query) {
     if (!some) return large;
     if (query.integer(2) > 0) continue;
     SHOAL_TRY_ASSIGN(digest, digest_of_column(query, 1));
-    large.push_back({UnitId{query.integer(0)}, digest});
+    large.push_back({UnitId{query.integer(0)}, digest.value_or(Digest())});
   }
 }
 
@@ -315,7 +304,7 @@ Result<LeaseRow> lease_of(const Query& query) {
   if (!row.live) row.why = value_of<LeaseEndReason>(kEnds, query.text(8));
   row.state = value_of<ResultState>(kResults, query.text(9));
   SHOAL_TRY_ASSIGN(digest, digest_of_column(query, 10));
-  row.digest = digest;
+  row.digest = digest.value_or(Digest());
   row.serial = static_cast<uint64_t>(query.integer(11));
   row.result_at = Millis{query.integer(12)};
   return row;
@@ -340,7 +329,7 @@ Result<std::optional<FoundLease>> UnitTable::find_lease(LeaseId id) {
   found.cut = cut_of(query, kLeaseColumns);
   found.unit_done = query.text(kLeaseColumns + 4) == "done";
   SHOAL_TRY_ASSIGN(digest, digest_of_column(query, kLeaseColumns + 6));
-  found.unit_digest = digest;
+  found.unit_digest = digest.value_or(Digest());
   return std::optional<FoundLease>(found);
 }
 
@@ -418,7 +407,7 @@ Result<std::vector<EndedUnit>> UnitTable::ended_units(TaskId task, int64_t first
     unit.cut = cut_of(query, 0);
     unit.done = query.text(4) == "done";
     SHOAL_TRY_ASSIGN(digest, digest_of_column(query, 6));
-    unit.digest = digest;
+    unit.digest = digest.value_or(Digest());
     unit.bytes = query.blob(7);
     units.push_back(std::move(unit));
   }
