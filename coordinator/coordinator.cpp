@@ -10,6 +10,7 @@ namespace shoal {
 namespace {
 
 constexpr kj::Duration kDrainTick = 20 * kj::MILLISECONDS;
+constexpr kj::Duration kDaysTick = 60 * kj::SECONDS;
 
 // Files that an upload left behind when the process ended before the model was stored.
 Result<void> remove_strays(Parts& parts) {
@@ -43,7 +44,8 @@ JobNeeds job_needs(Parts& parts) {
 
 }  // namespace
 
-Coordinator::Coordinator(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+Coordinator::Coordinator(std::unique_ptr<Parts> parts)
+    : parts_(std::move(parts)), days_(keep_days().eagerlyEvaluate(nullptr)) {}
 
 Coordinator::~Coordinator() noexcept(false) {
   parts_->jobs = nullptr;  // It stores what is decided.
@@ -79,6 +81,14 @@ std::string Coordinator::attach_url(const std::string& invite) const {
 }
 const CoordinatorSettings& Coordinator::settings() const { return parts_->folder.settings; }
 const rpc::Certificate& Coordinator::certificate() const { return parts_->folder.certificate; }
+
+// Gives each day that is over its root: soon after its end, whatever clocks and disks do.
+kj::Promise<void> Coordinator::keep_days() {
+  const Result<bool> more = parts_->days.go_on();
+  if (!more.ok()) log_error("coordinator", "ledger_day_not_made", {{"why", more.error()}});
+  const kj::Duration wait = more.ok() && more.value() ? 1 * kj::MILLISECONDS : kDaysTick;
+  return parts_->timer.afterDelay(wait).then([this] { return keep_days(); });
+}
 
 kj::Promise<void> Coordinator::drain() {
   parts_->needs.stopping = true;

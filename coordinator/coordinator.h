@@ -44,8 +44,10 @@ class Coordinator {
 
  private:
   kj::Promise<void> wait_for_end(kj::TimePoint until);
+  kj::Promise<void> keep_days();
 
   std::unique_ptr<Parts> parts_;
+  kj::Promise<void> days_;  // Last: it uses the parts.
 };
 
 }  // namespace shoal

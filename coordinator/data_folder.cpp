@@ -3,7 +3,6 @@
 #include "base/files.h"
 #include "base/host.h"
 #include "base/random.h"
-#include "coordinator/store/host_table.h"
 #include "coordinator/store/model_table.h"
 #include "coordinator/store/setting_table.h"
 #include "coordinator/store/shard_store.h"
@@ -139,13 +138,14 @@ Result<DataFolder> open_data_folder(const std::filesystem::path& path,
 
 Digest invite_digest(std::string_view invite) { return digest_of(as_bytes(invite)); }
 
-Result<std::string> make_invite(Store& store, const Clock& clock, Millis lifetime,
-                                int64_t uses_max) {
+Result<std::string> make_invite(Store& store, const Clock& clock, Millis lifetime, int64_t uses_max,
+                                const Membership& membership) {
   std::byte secret[kInviteBytes];
   fill_secret(secret);
   std::string invite = base64url_encode(secret);
   const Millis now = clock.now_wall();
-  SHOAL_TRY(HostTable(store).add_invite(invite_digest(invite), now, now + lifetime, uses_max));
+  SHOAL_TRY(HostTable(store).add_invite(invite_digest(invite), now, now + lifetime, uses_max,
+                                        membership));
   return invite;
 }
 

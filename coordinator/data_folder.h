@@ -15,6 +15,7 @@
 #include "base/result.h"
 #include "base/secrets.h"
 #include "coordinator/settings.h"
+#include "coordinator/store/host_table.h"
 #include "coordinator/store/store.h"
 #include "schema/transport.h"
 
@@ -41,8 +42,8 @@ Result<DataFolder> make_data_folder(const std::filesystem::path& path, std::stri
 Result<DataFolder> open_data_folder(const std::filesystem::path& path, std::string_view passphrase);
 
 // A fresh invite, stored by its digest alone.
-Result<std::string> make_invite(Store& store, const Clock& clock, Millis lifetime,
-                                int64_t uses_max);
+Result<std::string> make_invite(Store& store, const Clock& clock, Millis lifetime, int64_t uses_max,
+                                const Membership& membership = {});
 Digest invite_digest(std::string_view invite);
 
 }  // namespace shoal

@@ -4,9 +4,15 @@
 #include <charconv>
 
 #include "base/host.h"
+#include "base/text.h"
 #include "schema/limits.h"
 
 namespace shoal {
+namespace {
+
+constexpr size_t kCreditUnitBytesMax = 16;
+
+}  // namespace
 
 std::span<const SettingSpec> coordinator_setting_table() {
   static const SettingSpec kTable[] = {
@@ -20,6 +26,11 @@ std::span<const SettingSpec> coordinator_setting_table() {
        "The name or address that attach URLs carry, if hosts reach this machine by another one "
        "than\n"
        "it listens on."},
+      {"credit.unit", std::string(),
+       "What credit is paid in, such as EUR or points: volunteers and administrators then see "
+       "what\n"
+       "it is worth beside it. Empty: credit is worth nothing but itself."},
+      {"credit.rate", 0.0, "How many of these units one credit (10^12 FLOP) is worth.", 0, 1e12},
       {"hosts.ping_interval_ms", int64_t{2000},
        "How often a host says that it is alive. Silent for three times as long, it is dropped.",
        100, 600'000},
@@ -94,6 +105,8 @@ CoordinatorSettings coordinator_settings(const Settings& settings) {
   out.listen_host = settings.text("listen.host");
   out.listen_port = static_cast<uint16_t>(settings.integer("listen.port"));
   out.public_host = settings.text("listen.public_host");
+  out.credit_rate = settings.real("credit.rate");
+  out.credit_unit = printable(cut_utf8(settings.text("credit.unit"), kCreditUnitBytesMax));
   out.ping_interval = Millis{settings.integer("hosts.ping_interval_ms")};
   out.drain = Millis{settings.integer("stop.drain_ms")};
   SessionOptions& session = out.session;

@@ -23,6 +23,8 @@ struct CoordinatorSettings {
   std::string public_host;   // Empty: see attach_host.
   Millis ping_interval;
   Millis drain;
+  double credit_rate = 0;   // What a credit is worth, in units of `credit_unit`.
+  std::string credit_unit;  // Empty: credit is worth nothing but itself.
   SessionOptions session;
   JobOptions jobs;
 };

@@ -22,8 +22,15 @@ const char* word_of(rpc::HostInfo::Standing standing) {
 }
 
 const char* word_of(rpc::Privacy privacy) {
-  return privacy == rpc::Privacy::ANCHORED ? "anchored" : "public";
+  switch (privacy) {
+    case rpc::Privacy::PUBLIC: return "public";
+    case rpc::Privacy::ANCHORED: return "anchored";
+    case rpc::Privacy::GROUP: return "group";
+  }
+  return "unknown";
 }
+
+std::string text_or_dash(capnp::Text::Reader text) { return text.size() == 0 ? "-" : text.cStr(); }
 
 std::string number_or_dash(uint64_t id) { return id == 0 ? "-" : std::to_string(id); }
 
@@ -63,11 +70,13 @@ Result<void> init(const Context& context, int64_t hours, uint32_t uses) {
   return {};
 }
 
-Result<void> invite(const Context& context, int64_t hours, uint32_t uses) {
+Result<void> invite(const Context& context, const InviteOptions& options) {
   return with_coordinator(context, [&](Link& link) -> Result<void> {
     auto request = link.admin.createInviteRequest();
-    request.setLifetimeMs(static_cast<uint64_t>(hours * kHourMs));
-    request.setUsesMax(uses);
+    request.setLifetimeMs(static_cast<uint64_t>(options.hours * kHourMs));
+    request.setUsesMax(options.uses);
+    request.setAccount(options.account);
+    request.setGroup(options.group);
     const auto response = request.send().wait(link.io.waitScope);
     if (context.json) {
       print_json({{"url", response.getUrl().cStr()}});
@@ -94,7 +103,9 @@ Result<void> status(const Context& context) {
                   {"models", s.getModels()},
                   {"sessions_live", s.getSessionsLive()},
                   {"tokens_generated", s.getTokensGenerated()},
-                  {"relayed_bytes", s.getRelayedBytes()}});
+                  {"relayed_bytes", s.getRelayedBytes()},
+                  {"credit_rate", s.getCreditRate()},
+                  {"credit_unit", s.getCreditUnit().cStr()}});
       return {};
     }
     std::printf("%s (Shoal %s), up %llu s, on %s\n", s.getName().cStr(), s.getVersion().cStr(),
@@ -116,7 +127,11 @@ Result<void> host_list(const Context& context) {
     std::vector<std::vector<std::string>> rows;
     for (const auto host : response.getHosts()) {
       const std::vector<std::string> who = {
-          std::to_string(host.getId()), host.getName().cStr(), word_of(host.getStanding()),
+          std::to_string(host.getId()),
+          host.getName().cStr(),
+          text_or_dash(host.getAccount()),
+          text_or_dash(host.getGroup()),
+          word_of(host.getStanding()),
           host.getConnected() ? "yes" : "last " + show_time(host.getLastSeenMs()),
           show_credit(host.getCreditConfirmed())};
       Json devices = Json::array();
@@ -147,6 +162,8 @@ Result<void> host_list(const Context& context) {
                      {"name", host.getName().cStr()},
                      {"system", host.getSystem().cStr()},
                      {"version", host.getVersion().cStr()},
+                     {"account", host.getAccount().cStr()},
+                     {"group", host.getGroup().cStr()},
                      {"standing", word_of(host.getStanding())},
                      {"connected", host.getConnected()},
                      {"last_seen_ms", host.getLastSeenMs()},
@@ -161,8 +178,8 @@ Result<void> host_list(const Context& context) {
     } else if (rows.empty()) {
       std::printf("No hosts yet: shoalctl invite makes the URL by which they attach.\n");
     } else {
-      print_table({"ID", "HOST", "STANDING", "CONNECTED", "CREDIT", "DEVICE", "STATE", "EXACT",
-                   "MEMORY", "NAME", "REASON"},
+      print_table({"ID", "HOST", "ACCOUNT", "GROUP", "STANDING", "CONNECTED", "CREDIT", "DEVICE",
+                   "STATE", "EXACT", "MEMORY", "NAME", "REASON"},
                   rows);
     }
     return {};
@@ -208,6 +225,7 @@ Result<void> session_list(const Context& context, uint32_t ended_max) {
       all.push_back({{"id", session.getId()},
                      {"model", session.getModel().cStr()},
                      {"privacy", word_of(session.getPrivacy())},
+                     {"group", session.getGroup().cStr()},
                      {"state", session.getState().cStr()},
                      {"reason", session.getReason().cStr()},
                      {"prompt_tokens", session.getPromptTokens()},

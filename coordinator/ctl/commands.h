@@ -39,27 +39,54 @@ void print_json(const Json& json);       // One line.
 std::string show_time(int64_t wall_ms);  // "-" for 0.
 std::string show_bytes(uint64_t bytes);
 std::string show_credit(double credit);
+std::string csv_line(const std::vector<std::string>& cells);  // RFC 4180, with its line's end.
+
+// What credit is worth here.
+struct Worth {
+  double rate = 0;
+  std::string unit;  // Empty: nothing is shown.
+};
+Worth ask_worth(Link& link);
+std::string show_worth(double credit, const Worth& worth);  // "12.34 EUR".
 Json stage_json(rpc::StageInfo::Reader stage);
 std::string stage_text(rpc::StageInfo::Reader stage);
 
 Result<void> init(const Context& context, int64_t hours, uint32_t uses);
-Result<void> invite(const Context& context, int64_t hours, uint32_t uses);
+struct InviteOptions {
+  int64_t hours = 24;
+  uint32_t uses = 100;
+  std::string account, group;
+};
+Result<void> invite(const Context& context, const InviteOptions& options);
 Result<void> status(const Context& context);
 Result<void> host_list(const Context& context);
 Result<void> host_standing(const Context& context, uint64_t id, rpc::HostInfo::Standing standing);
+Result<void> host_account(const Context& context, uint64_t id, const std::string& account);
+Result<void> host_group(const Context& context, uint64_t id, const std::string& group);
+
+Result<void> account_create(const Context& context, const std::string& name);
+Result<void> account_list(const Context& context);
+Result<void> account_ban(const Context& context, const std::string& name, bool banned);
+Result<void> team_create(const Context& context, const std::string& name);
+Result<void> team_list(const Context& context);
+Result<void> team_join(const Context& context, const std::string& account, const std::string& team);
+
 Result<void> session_list(const Context& context, uint32_t ended_max);
 Result<void> event_list(const Context& context, uint64_t after, uint32_t count);
 
 struct PublishOptions {
-  std::string path, name, purpose;
+  std::string path, name, purpose, group;
   std::string quantize;  // As `shoal-run cut` takes it; empty: weights stay as they are.
 };
 Result<void> model_publish(const Context& context, const PublishOptions& options);
 Result<void> model_list(const Context& context);
 Result<void> model_remove(const Context& context, const std::string& name);
 
-Result<void> ledger_list(const Context& context);
-Result<void> ledger_show(const Context& context, uint64_t host, uint64_t after, uint32_t count);
+Result<void> ledger_list(const Context& context, bool csv);
+Result<void> ledger_show(const Context& context, uint64_t host, uint64_t after, uint32_t count,
+                         bool csv);
+// The signed root of a day ("2026-11-30"); of all days when it is empty.
+Result<void> ledger_root(const Context& context, const std::string& day);
 Result<void> ledger_reconcile(const Context& context);
 
 Result<void> job_submit(const Context& context, const std::string& path);
@@ -72,7 +99,7 @@ Result<void> job_results(const Context& context, uint64_t id, const std::string&
                          const std::string& out);
 
 struct GenerateOptions {
-  std::string model, prompt, privacy = "public";
+  std::string model, prompt, privacy = "public", group;
   uint32_t max_tokens = 128;
   float temperature = 0.8f, top_p = 0.95f, min_p = 0.05f, repetition_penalty = 1.0f;
   uint32_t top_k = 40;

@@ -105,6 +105,12 @@ Json summary_json(rpc::GenerateSummary::Reader summary) {
 }  // namespace
 
 Result<void> generate(const Context& context, const GenerateOptions& options) {
+  if (options.privacy == "group" && options.group.empty()) {
+    return Error{ErrorCode::kInvalid, "--privacy group needs --group NAME"};
+  }
+  if (options.privacy == "anchored" && !options.group.empty()) {
+    return Error{ErrorCode::kInvalid, "--group goes with --privacy group, not with anchored"};
+  }
   return with_coordinator(context, [&](Link& link) -> Result<void> {
     size_t printed = 0;
     auto call = link.admin.generateRequest();
@@ -119,8 +125,10 @@ Result<void> generate(const Context& context, const GenerateOptions& options) {
     sampling.setMinP(options.min_p);
     sampling.setRepetitionPenalty(options.repetition_penalty);
     sampling.setSeed(options.seed);
-    request.setPrivacy(options.privacy == "anchored" ? rpc::Privacy::ANCHORED
-                                                     : rpc::Privacy::PUBLIC);
+    request.setPrivacy(!options.group.empty()          ? rpc::Privacy::GROUP
+                       : options.privacy == "anchored" ? rpc::Privacy::ANCHORED
+                                                       : rpc::Privacy::PUBLIC);
+    request.setGroup(options.group);
     request.setStagesMin(options.stages);
     auto cuts = request.initCuts(static_cast<uint>(options.cuts.size()));
     for (uint i = 0; i < cuts.size(); ++i) cuts.set(i, options.cuts[i]);

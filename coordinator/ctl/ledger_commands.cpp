@@ -1,10 +1,13 @@
-// shoalctl: ledger list, show and reconcile.
+// shoalctl: ledger list, show, root and reconcile.
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
+#include <optional>
 
 #include "base/text.h"
 #include "coordinator/ctl/commands.h"
+#include "schema/ledger_day.h"
 #include "schema/limits.h"
 #include "schema/message.h"
 #include "schema/receipt.h"
@@ -22,13 +25,34 @@ const char* word_of(ReceiptVerdict verdict) {
   return "unknown";
 }
 
+// So that it can be read back to the last bit.
+std::string exact_text(double value) {
+  char text[40];
+  std::snprintf(text, sizeof text, "%.17g", value);
+  return text;
+}
+
+Result<int64_t> day_of_text(const std::string& text) {
+  int year = 0;
+  unsigned month = 0, day = 0;
+  int end = 0;
+  const bool read = std::sscanf(text.c_str(), "%4d-%2u-%2u%n", &year, &month, &day, &end) == 3 &&
+                    static_cast<size_t>(end) == text.size();
+  const std::chrono::year_month_day date{std::chrono::year{year}, std::chrono::month{month},
+                                         std::chrono::day{day}};
+  if (!read || !date.ok()) {
+    return Error{ErrorCode::kInvalid, "--day " + text + " is no day such as 2026-11-30"};
+  }
+  return int64_t{std::chrono::sys_days{date}.time_since_epoch().count()};
+}
+
 Json receipt_json(const Receipt& receipt, bool genuine) {
   return {{"number", receipt.number},
           {"lease_id", receipt.lease.value},
           {"device", receipt.device},
           {"kind", receipt.job_class.kind},
           {"model", receipt.job_class.model},
-          {"privacy", receipt.job_class.anchored ? "anchored" : "public"},
+          {"privacy", privacy_name(receipt.job_class)},
           {"rows", receipt.rows},
           {"credit", receipt.credit},
           {"verdict", word_of(receipt.verdict)},
@@ -40,39 +64,63 @@ Json receipt_json(const Receipt& receipt, bool genuine) {
 
 }  // namespace
 
-Result<void> ledger_list(const Context& context) {
+Result<void> ledger_list(const Context& context, bool csv) {
   return with_coordinator(context, [&](Link& link) -> Result<void> {
+    const Worth worth = ask_worth(link);
     const auto response = link.admin.listHostsRequest().send().wait(link.io.waitScope);
     Json all = Json::array();
     std::vector<std::vector<std::string>> rows;
+    std::string lines = csv_line({"host_id", "host", "account", "receipts", "credit_confirmed",
+                                  "credit_pending", "credit_rejected", "worth", "unit"});
     for (const auto host : response.getHosts()) {
+      const double earned = host.getCreditConfirmed() * worth.rate;
       all.push_back({{"host_id", host.getId()},
                      {"host", host.getName().cStr()},
+                     {"account", host.getAccount().cStr()},
                      {"receipts", host.getNewestReceipt()},
                      {"credit_confirmed", host.getCreditConfirmed()},
                      {"credit_pending", host.getCreditPending()},
                      {"credit_rejected", host.getCreditRejected()}});
-      rows.push_back({std::to_string(host.getId()), host.getName().cStr(),
+      rows.push_back({std::to_string(host.getId()), host.getName().cStr(), host.getAccount().cStr(),
                       std::to_string(host.getNewestReceipt()),
                       show_credit(host.getCreditConfirmed()), show_credit(host.getCreditPending()),
                       show_credit(host.getCreditRejected())});
+      if (!worth.unit.empty()) {
+        all.back()["worth"] = earned;
+        rows.back().push_back(show_worth(host.getCreditConfirmed(), worth));
+      }
+      lines +=
+          csv_line({std::to_string(host.getId()), host.getName().cStr(), host.getAccount().cStr(),
+                    std::to_string(host.getNewestReceipt()), exact_text(host.getCreditConfirmed()),
+                    exact_text(host.getCreditPending()), exact_text(host.getCreditRejected()),
+                    worth.unit.empty() ? "" : exact_text(earned), worth.unit});
     }
     if (context.json) {
-      print_json({{"hosts", std::move(all)}});
+      print_json({{"hosts", std::move(all)}, {"unit", worth.unit}});
+    } else if (csv) {
+      std::printf("%s", lines.c_str());
     } else if (rows.empty()) {
       std::printf("No hosts yet: shoalctl invite makes the URL by which they attach.\n");
     } else {
-      print_table({"ID", "HOST", "RECEIPTS", "CONFIRMED", "PENDING", "REJECTED"}, rows);
+      std::vector<std::string> titles = {"ID",        "HOST",    "ACCOUNT", "RECEIPTS",
+                                         "CONFIRMED", "PENDING", "REJECTED"};
+      if (!worth.unit.empty()) titles.push_back("WORTH");
+      print_table(titles, rows);
     }
     return {};
   });
 }
 
-Result<void> ledger_show(const Context& context, uint64_t host, uint64_t after, uint32_t count) {
+Result<void> ledger_show(const Context& context, uint64_t host, uint64_t after, uint32_t count,
+                         bool csv) {
   return with_coordinator(context, [&](Link& link) -> Result<void> {
+    const Worth worth = ask_worth(link);
     Json all = Json::array();
     std::vector<std::vector<std::string>> rows;
     std::string key_text;
+    std::string lines =
+        csv_line({"number", "at_ms", "lease_id", "device", "kind", "model", "privacy", "rows",
+                  "credit", "verdict", "reason", "genuine", "signature"});
     while (true) {
       auto request = link.admin.listReceiptsRequest();
       request.setHostId(host);
@@ -89,20 +137,83 @@ Result<void> ledger_show(const Context& context, uint64_t host, uint64_t after, 
         rows.push_back({std::to_string(receipt.number), show_time(receipt.at.count),
                         std::to_string(receipt.lease.value), receipt.device,
                         receipt.job_class.model, std::to_string(receipt.rows),
-                        show_credit(receipt.credit), word_of(receipt.verdict),
-                        genuine ? "yes" : "NO", english(Message{receipt.reason, {}})});
+                        show_credit(receipt.credit)});
+        if (!worth.unit.empty()) {
+          all.back()["worth"] = receipt.credit * worth.rate;
+          rows.back().push_back(show_worth(receipt.credit, worth));
+        }
+        for (const char* const cell : {word_of(receipt.verdict), genuine ? "yes" : "NO"}) {
+          rows.back().emplace_back(cell);
+        }
+        rows.back().push_back(english(Message{receipt.reason, {}}));
+        lines += csv_line({std::to_string(receipt.number), std::to_string(receipt.at.count),
+                           std::to_string(receipt.lease.value), receipt.device,
+                           receipt.job_class.kind, receipt.job_class.model,
+                           privacy_name(receipt.job_class), std::to_string(receipt.rows),
+                           exact_text(receipt.credit), word_of(receipt.verdict), receipt.reason,
+                           genuine ? "true" : "false", hex_encode(receipt.signature)});
         after = receipt.number;
       }
       if (response.getReceipts().size() < wanted || rows.size() >= count) break;
     }
     if (context.json) {
-      print_json({{"host_id", host}, {"receipt_key", key_text}, {"receipts", std::move(all)}});
+      print_json({{"host_id", host},
+                  {"receipt_key", key_text},
+                  {"receipts", std::move(all)},
+                  {"unit", worth.unit}});
+    } else if (csv) {
+      std::printf("%s", lines.c_str());
     } else if (rows.empty()) {
       std::printf("Host %llu has no receipts yet.\n", static_cast<unsigned long long>(host));
     } else {
-      print_table({"NUMBER", "AT", "LEASE", "DEVICE", "MODEL", "ROWS", "CREDIT", "VERDICT",
-                   "SIGNED", "REASON"},
-                  rows);
+      std::vector<std::string> titles = {"NUMBER", "AT",   "LEASE", "DEVICE",
+                                         "MODEL",  "ROWS", "CREDIT"};
+      if (!worth.unit.empty()) titles.push_back("WORTH");
+      for (const char* const title : {"VERDICT", "SIGNED", "REASON"}) titles.emplace_back(title);
+      print_table(titles, rows);
+    }
+    return {};
+  });
+}
+
+Result<void> ledger_root(const Context& context, const std::string& wanted) {
+  return with_coordinator(context, [&](Link& link) -> Result<void> {
+    std::optional<int64_t> only;
+    if (!wanted.empty()) {
+      SHOAL_TRY_ASSIGN(day, day_of_text(wanted));
+      only = day;
+    }
+    auto request = link.admin.listLedgerDaysRequest();
+    request.setFromDay(only.value_or(0));
+    request.setCountMax(only ? 1 : limits::kListRowsMax);
+    const auto response = request.send().wait(link.io.waitScope);
+    SHOAL_TRY_ASSIGN(key, SigningPublicKey::from_bytes(rpc::bytes_of(response.getReceiptKey())));
+    Json all = Json::array();
+    std::vector<std::vector<std::string>> rows;
+    for (const auto from : response.getDays()) {
+      const LedgerDay day = read_ledger_day(from);
+      if (only && day.day != *only) continue;
+      const bool genuine = ledger_day_is_genuine(day, key);
+      all.push_back({{"day", day_text(day.day)},
+                     {"receipts", day.count},
+                     {"root", day.root.hex()},
+                     {"previous_root", day.previous_root.hex()},
+                     {"signature", hex_encode(day.signature)},
+                     {"genuine", genuine}});
+      rows.push_back(
+          {day_text(day.day), std::to_string(day.count), day.root.hex(), genuine ? "yes" : "NO"});
+    }
+    if (only && rows.empty()) {
+      return Error{ErrorCode::kNotFound,
+                   "the day " + wanted +
+                       " has no root: it is not over yet (UTC), or there were no receipts"};
+    }
+    if (context.json) {
+      print_json({{"receipt_key", hex_encode(key.bytes)}, {"days", std::move(all)}});
+    } else if (rows.empty()) {
+      std::printf("No day that is over has receipts yet.\n");
+    } else {
+      print_table({"DAY", "RECEIPTS", "ROOT", "SIGNED"}, rows);
     }
     return {};
   });
@@ -122,6 +233,7 @@ Result<void> ledger_reconcile(const Context& context) {
                   {"credit_confirmed", report.getCreditConfirmed()},
                   {"credit_pending", report.getCreditPending()},
                   {"credit_rejected", report.getCreditRejected()},
+                  {"days", report.getDays()},
                   {"problems", std::move(problems)},
                   {"problem_count", report.getProblemCount()}});
     } else {
@@ -142,7 +254,10 @@ Result<void> ledger_reconcile(const Context& context) {
                                             std::to_string(report.getProblemCount()) +
                                             " places: stop the coordinator and restore a backup"};
     }
-    if (!context.json) std::printf("All sums, numbers and signatures agree.\n");
+    if (!context.json) {
+      std::printf("All sums, numbers and signatures agree, and the roots of %llu days.\n",
+                  static_cast<unsigned long long>(report.getDays()));
+    }
     return {};
   });
 }

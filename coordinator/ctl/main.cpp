@@ -35,9 +35,16 @@ int main(int argc, char** argv) {
   add_invite_options(
       line.command("init", "Make a coordinator in the data folder",
                    with([&](const ctl::Context& c) { return ctl::init(c, hours, uses); })));
-  add_invite_options(
-      line.command("invite", "Make an attach URL for volunteers",
-                   with([&](const ctl::Context& c) { return ctl::invite(c, hours, uses); })));
+  ctl::InviteOptions inviting;
+  CLI::App& invite =
+      line.command("invite", "Make an attach URL for volunteers", with([&](const ctl::Context& c) {
+                     inviting.hours = hours;
+                     inviting.uses = uses;
+                     return ctl::invite(c, inviting);
+                   }));
+  add_invite_options(invite);
+  invite.add_option("--account", inviting.account, "Hosts that come by it belong to this account");
+  invite.add_option("--group", inviting.group, "Hosts that come by it belong to this group");
   line.command("status", "Show how the coordinator is", with(ctl::status));
 
   CLI::App& model = line.group("model", "Publish, list and remove models");
@@ -54,6 +61,8 @@ int main(int argc, char** argv) {
                      "What to publish it as, instead of the model's own name");
   publish.add_option("--purpose", publishing.purpose,
                      "What it is for: volunteers read it before they allow it");
+  publish.add_option("--group", publishing.group,
+                     "Only hosts of this group may ever hold it: those invited with --group");
   publish.add_option(
       "--quantize", publishing.quantize,
       "Round matrices of 16 and 32 bits to q8_0, q4_0 or q4_k_m, and say what it cost");
@@ -80,18 +89,65 @@ int main(int argc, char** argv) {
                rpc::HostInfo::Standing::VOLUNTEER);
   add_standing("ban", "Drop a host and let it in no more", rpc::HostInfo::Standing::BANNED);
 
+  std::string account_name, team_name, group_name;
+  CLI::App& of_account = line.command(
+      host, "account", "Say to which account a host belongs",
+      with([&](const ctl::Context& c) { return ctl::host_account(c, host_id, account_name); }));
+  of_account.add_option("id", host_id, "As host list shows it")->required();
+  of_account.add_option("account", account_name, "As account list shows it; none: to none");
+  CLI::App& of_group = line.command(
+      host, "group", "Say to which group a host belongs",
+      with([&](const ctl::Context& c) { return ctl::host_group(c, host_id, group_name); }));
+  of_group.add_option("id", host_id, "As host list shows it")->required();
+  of_group.add_option("group", group_name, "Any name; none: to none");
+
+  CLI::App& account = line.group("account", "Say who answers for hosts");
+  const auto add_named = [&](CLI::App& group, const char* word, const char* help,
+                             std::string& target, auto command) {
+    line.command(group, word, help,
+                 with([&target, command](const ctl::Context& c) { return command(c, target); }))
+        .add_option("name", target, "Any text without control characters")
+        ->required();
+  };
+  add_named(account, "create", "Make an account", account_name, ctl::account_create);
+  line.command(account, "list", "Show the accounts, their teams and their credit",
+               with(ctl::account_list));
+  add_named(
+      account, "ban", "Drop all hosts of an account and let them in no more", account_name,
+      [](const ctl::Context& c, const std::string& of) { return ctl::account_ban(c, of, true); });
+  add_named(
+      account, "unban", "Let an account's hosts in again", account_name,
+      [](const ctl::Context& c, const std::string& of) { return ctl::account_ban(c, of, false); });
+  CLI::App& team = line.group("team", "Put accounts into teams");
+  add_named(team, "create", "Make a team", team_name, ctl::team_create);
+  line.command(team, "list", "Show the teams, their members and their credit",
+               with(ctl::team_list));
+  CLI::App& join = line.command(
+      team, "join", "Put an account into a team, out of the one that it was in",
+      with([&](const ctl::Context& c) { return ctl::team_join(c, account_name, team_name); }));
+  join.add_option("account", account_name, "As account list shows it")->required();
+  join.add_option("team", team_name, "As team list shows it; none: only leave");
+
   CLI::App& ledger = line.group("ledger", "Show what the hosts' work was worth");
-  line.command(ledger, "list", "Show each host's credit", with(ctl::ledger_list));
+  bool csv = false;
+  line.command(ledger, "list", "Show each host's credit",
+               with([&](const ctl::Context& c) { return ctl::ledger_list(c, csv); }))
+      .add_flag("--csv", csv, "As a table for spreadsheets");
   uint64_t ledger_host = 0, after_number = 0;
   uint32_t receipts = 1000;
-  CLI::App& show = line.command(ledger, "show", "Show one host's receipts, oldest first",
-                                with([&](const ctl::Context& c) {
-                                  return ctl::ledger_show(c, ledger_host, after_number, receipts);
-                                }));
+  CLI::App& show = line.command(
+      ledger, "show", "Show one host's receipts, oldest first", with([&](const ctl::Context& c) {
+        return ctl::ledger_show(c, ledger_host, after_number, receipts, csv);
+      }));
+  show.add_flag("--csv", csv, "As a table for spreadsheets");
   show.add_option("id", ledger_host, "As host list shows it")->required();
   show.add_option("--after", after_number, "Only those after this number");
   show.add_option("--count", receipts, "At most so many");
-  line.command(ledger, "reconcile", "Check that all sums, numbers and signatures agree",
+  std::string root_day;
+  line.command(ledger, "root", "Show the signed root over all receipts of each day",
+               with([&](const ctl::Context& c) { return ctl::ledger_root(c, root_day); }))
+      .add_option("--day", root_day, "Of this day alone (UTC), as 2026-11-30");
+  line.command(ledger, "reconcile", "Check that all sums, numbers, signatures and roots agree",
                with(ctl::ledger_reconcile));
 
   CLI::App& job = line.group("job", "Submit jobs, watch them, and get what came out");
@@ -164,8 +220,10 @@ int main(int argc, char** argv) {
   generate.add_flag("--stream,!--no-stream", options.stream,
                     "Print the text as it comes (default)");
   generate
-      .add_option("--privacy", options.privacy, "public, or anchored: ends on trusted hosts only")
-      ->check(CLI::IsMember({"public", "anchored"}));
+      .add_option("--privacy", options.privacy,
+                  "public; anchored: ends on trusted hosts only; group: only hosts of --group")
+      ->check(CLI::IsMember({"public", "anchored", "group"}));
+  generate.add_option("--group", options.group, "Only hosts of this group");
   generate.add_option("--stages", options.stages, "Split over at least so many devices");
   generate.add_option("--cut", options.cuts, "Exactly these stage starts, as 1,3,5")
       ->delimiter(',');

@@ -32,7 +32,8 @@ Json model_json(rpc::ModelInfo::Reader model) {
           {"sealed_bytes", model.getSealedBytes()},
           {"context", model.getContext()},
           {"published_at_ms", model.getPublishedAtMs()},
-          {"purpose", model.getPurpose().cStr()}};
+          {"purpose", model.getPurpose().cStr()},
+          {"group", model.getGroup().cStr()}};
 }
 
 // What `shoal-run cut` made.
@@ -177,6 +178,7 @@ Result<void> model_publish(const Context& context, const PublishOptions& options
     auto request = link.admin.publishModelRequest();
     request.setManifest(manifest);
     request.setPurpose(options.purpose);
+    request.setGroup(options.group);
     auto keys = request.initKeys(static_cast<uint>(parts.keys.size()));
     // The message points at the keys where they are, which is until the model is published, and
     // holds no copy of them.

@@ -101,6 +101,32 @@ std::string show_credit(double credit) {
   return text;
 }
 
+std::string csv_line(const std::vector<std::string>& cells) {
+  std::string line;
+  for (const std::string& cell : cells) {
+    if (!line.empty() || &cell != &cells.front()) line += ',';
+    // A spreadsheet would take these for a formula.
+    const bool formula =
+        !cell.empty() && std::string_view("=+@\t\r").find(cell[0]) != std::string_view::npos;
+    const std::string text = (formula ? "'" : "") + cell;
+    if (text.find_first_of(",\"\r\n'") == std::string::npos) {
+      line += text;
+      continue;
+    }
+    line += '"';
+    for (const char c : text) line += c == '"' ? std::string("\"\"") : std::string(1, c);
+    line += '"';
+  }
+  return line + "\r\n";
+}
+
+std::string show_worth(double credit, const Worth& worth) {
+  const double value = credit * worth.rate;
+  char text[48];
+  std::snprintf(text, sizeof text, value != 0 && value < 0.01 ? "%.6f" : "%.2f", value);
+  return text + (" " + worth.unit);
+}
+
 Json stage_json(rpc::StageInfo::Reader stage) {
   return {{"host_id", stage.getHostId()},
           {"host", stage.getHostName().cStr()},

@@ -361,9 +361,13 @@ Result<JobFile> read_job_file(std::string_view text) {
   job.deadline = Millis{deadline};
   SHOAL_TRY_ASSIGN(seed, fields.integer("seed", 0, 0, INT64_MAX));
   SHOAL_TRY_ASSIGN(privacy, fields.text("privacy", "public", 64));
-  if (privacy != "public" && privacy != "anchored")
-    return fields.error("privacy", "it is neither public nor anchored");
+  if (privacy != "public" && privacy != "anchored" && privacy != "group")
+    return fields.error("privacy", "it is neither public nor anchored nor group");
   job.anchored = privacy == "anchored";
+  SHOAL_TRY_ASSIGN(group, fields.text("group", "", limits::kNameBytesMax));
+  if (group.empty() == (privacy == "group"))
+    return fields.error("group", "a group's name goes with privacy = \"group\", and it needs one");
+  job.group = group;
   if (!fields.has("tasks") || !json["tasks"].is_array() || json["tasks"].empty()) {
     return wrong("tasks", "a job has at least one task: [[tasks]]");
   }

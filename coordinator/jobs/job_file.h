@@ -36,6 +36,7 @@ struct JobFile {
   int priority = 0;
   Millis deadline;  // Wall time; 0: none.
   bool anchored = false;
+  std::string group;  // Whose hosts alone compute it; empty: all may. Never with `anchored`.
   std::vector<JobTask> tasks;       // Each after those that it needs.
   std::vector<std::string> inputs;  // The files that the tasks name, once each.
 };

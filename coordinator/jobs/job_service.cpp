@@ -138,7 +138,8 @@ Result<void> JobService::restore() {
     HostFacts& facts = rows.hosts[found->second].facts;
     facts.host = host.id;
     facts.trusted = host.standing == Standing::kTrusted;
-    facts.banned = host.standing == Standing::kBanned;
+    facts.banned = host.standing == Standing::kBanned || host.account_banned;
+    facts.owner = OwnerId{host.account.value};
     hosts_[host.id] = facts;
   }
   // Of jobs that are over, those of which something is still to be judged or to be written.
@@ -215,8 +216,10 @@ Result<std::shared_ptr<const LiveTask>> JobService::task_of(const StoredJob& job
   task.id = row.id;
   task.job = job.id;
   task.spec = file.tasks[static_cast<size_t>(row.position)];
-  task.job_class = {std::string(task_kind_name(row.kind)), row.model, file.anchored};
-  task.class_id = class_id(task.job_class);
+  task.group = model->group.empty() ? file.group : model->group;
+  task.job_class = {std::string(task_kind_name(row.kind)), row.model,
+                    task.group.empty() && file.anchored, !task.group.empty()};
+  task.class_id = class_id(task.job_class, task.group);
   task.stop = stop_tokens(task.spec, *model);
   task.model = std::move(model);
   task.context = row.context;
@@ -310,9 +313,10 @@ JobSpec JobService::broker_spec(const StoredJob& job) {
   return spec;
 }
 
-JobClassId JobService::class_id(const JobClass& job_class) {
-  const auto [found, is_new] = classes_.try_emplace(
-      digest_of_class(job_class), JobClassId{static_cast<int64_t>(classes_.size()) + 1});
+JobClassId JobService::class_id(const JobClass& job_class, const std::string& group) {
+  const auto [found, is_new] =
+      classes_.try_emplace(std::pair(digest_of_class(job_class), group),
+                           JobClassId{static_cast<int64_t>(classes_.size()) + 1});
   return found->second;
 }
 
@@ -346,12 +350,13 @@ std::string JobService::new_file_name() { return "new-" + std::to_string(++files
 // ---- Hosts and devices -------------------------------------------------------------------------
 
 void JobService::host_known(HostId host, bool trusted, bool banned,
-                            std::optional<uint64_t> address_block) {
+                            std::optional<uint64_t> address_block, std::optional<OwnerId> owner) {
   HostFacts& facts = hosts_[host];
   facts.host = host;
   facts.trusted = trusted;
   facts.banned = banned;
   if (address_block) facts.address_block = *address_block;
+  if (owner) facts.owner = *owner;
   broker_.host_known(facts, now());
   schedule();
 }
@@ -365,8 +370,12 @@ bool JobService::same_owner(HostId a, HostId b) const {
 
 std::vector<JobClassId> JobService::denied_classes(HostId host) const {
   std::vector<JobClassId> denied;
-  for (const auto& [digest, id] : classes_) {
-    if (needs_.pool.denies(host, digest)) denied.push_back(id);
+  const auto live = needs_.pool.hosts().find(host);
+  const std::string own = live == needs_.pool.hosts().end() ? "" : live->second->membership.group;
+  for (const auto& [of, id] : classes_) {
+    const auto& [digest, group] = of;
+    // What is for the hosts of another group is denied as if by its owner.
+    if (needs_.pool.denies(host, digest) || (!group.empty() && group != own)) denied.push_back(id);
   }
   return denied;
 }
@@ -746,6 +755,7 @@ kj::Promise<SubmitReply> JobService::submit(HostId host, LeaseId lease,
   work.host = host;
   work.device = rpc::require(needs_.hosts.device_name(live.device));
   work.job_class = task->job_class;
+  work.group = task->group;
   work.last_fragment = static_cast<int64_t>(task->model->costs.size()) - 1;
   for (uint i = 0; i < items.size(); ++i) work.rows += rows_of(items[i], output.getItems()[i]);
   work.flops = work_flops(task->model->costs, work.rows);
@@ -1214,6 +1224,11 @@ Result<JobId> JobService::submit_job(NewJob job) {
   for (size_t i = 0; i < job.file.tasks.size(); ++i) {
     const JobTask& spec = job.file.tasks[i];
     const LiveModel& model = *job.models[i];
+    if (!model.group.empty() &&
+        (job.file.anchored || (!job.file.group.empty() && job.file.group != model.group))) {
+      return Error{ErrorCode::kDenied, "the model " + spec.model + " is for hosts of the group " +
+                                           model.group + " alone: ask for that level"};
+    }
     NewTask& task = job.tasks[i];
     StoredTask row;
     row.position = static_cast<int64_t>(i);

@@ -62,6 +62,7 @@ struct LiveTask {
   JobId job;
   JobTask spec;
   JobClass job_class;
+  std::string group;  // Whose hosts alone may work on it; empty: all may.
   JobClassId class_id;
   std::shared_ptr<const LiveModel> model;
   std::vector<int32_t> stop;
@@ -137,7 +138,9 @@ class JobService final : private kj::TaskSet::ErrorHandler {
   KJ_DISALLOW_COPY(JobService);
 
   // Hosts. What the pool knows of a host's devices is looked up there.
-  void host_known(HostId host, bool trusted, bool banned, std::optional<uint64_t> address_block);
+  // Without an address or an owner those that were told before stay.
+  void host_known(HostId host, bool trusted, bool banned, std::optional<uint64_t> address_block,
+                  std::optional<OwnerId> owner = {});
   void devices_changed(HostId host);
   void host_gone(HostId host);
 
@@ -216,7 +219,7 @@ class JobService final : private kj::TaskSet::ErrorHandler {
   Result<void> fault_job(StoredJob& job, const Error& why);
   Result<void> add_rows(const StoredJob& job, BrokerRows& rows);
   JobSpec broker_spec(const StoredJob& job);
-  JobClassId class_id(const JobClass& job_class);
+  JobClassId class_id(const JobClass& job_class, const std::string& group);
   std::vector<JobClassId> denied_classes(HostId host) const;
   bool same_owner(HostId a, HostId b) const;
   DeviceFacts facts_of(const PoolDevice& device, const LentDevice& lent) const;
@@ -277,7 +280,8 @@ class JobService final : private kj::TaskSet::ErrorHandler {
   std::unordered_map<LeaseId, LiveLease> leases_;        // Those that hold.
   std::map<DeviceId, std::set<LeaseId>> device_leases_;  // The same.
   std::map<DeviceId, LentDevice> devices_;
-  std::map<Digest, JobClassId> classes_;
+  // By the class and the group whose hosts alone may work on it; empty: all may.
+  std::map<std::pair<Digest, std::string>, JobClassId> classes_;
   std::map<HostId, HostFacts> hosts_;
   std::map<JobId, std::deque<RateSample>> rates_;
   Millis sampled_;

@@ -1,9 +1,11 @@
 #include "coordinator/rpc/admin_server.h"
 
 #include <algorithm>
+#include <map>
 
 #include "coordinator/data_folder.h"
 #include "coordinator/jobs/job_service.h"
+#include "coordinator/rpc/accounts.h"
 #include "coordinator/rpc/generation.h"
 #include "coordinator/rpc/job_desk.h"
 #include "coordinator/rpc/model_upload.h"
@@ -31,6 +33,14 @@ Standing standing_of(rpc::HostInfo::Standing standing) {
     case rpc::HostInfo::Standing::BANNED: return Standing::kBanned;
   }
   rpc::throw_error({ErrorCode::kInvalid, "unknown standing"});
+}
+
+HostId host_id_of(uint64_t id) {
+  return HostId{static_cast<int64_t>(std::min<uint64_t>(id, INT64_MAX))};
+}
+
+rpc::Privacy privacy_of_session(const SessionRow& row) {
+  return privacy_of({"", "", row.privacy == "anchored", row.privacy == "group"});
 }
 
 void write_device(rpc::HostInfo::Device::Builder out, const DeviceRow& row, std::string_view state,
@@ -87,6 +97,8 @@ class AdminServer final : public rpc::Admin::Server {
     status.setSessionsLive(static_cast<uint32_t>(parts_.live.size()));
     status.setTokensGenerated(static_cast<uint64_t>(tokens));
     status.setRelayedBytes(static_cast<uint64_t>(relayed));
+    status.setCreditRate(parts_.folder.settings.credit_rate);
+    status.setCreditUnit(parts_.folder.settings.credit_unit);
     return kj::READY_NOW;
   }
 
@@ -96,7 +108,8 @@ class AdminServer final : public rpc::Admin::Server {
         rpc::text_of(params.getManifest(), limits::kManifestBytesMax, "manifest");
     context.getResults().setUpload(
         begin_model_upload(parts_, manifest, params.getKeys(),
-                           rpc::text_of(params.getPurpose(), limits::kReasonBytesMax, "purpose")));
+                           rpc::text_of(params.getPurpose(), limits::kReasonBytesMax, "purpose"),
+                           membership_name(params.getGroup(), "group", /*may_be_empty=*/true)));
     return kj::READY_NOW;
   }
 
@@ -129,6 +142,10 @@ class AdminServer final : public rpc::Admin::Server {
 
   kj::Promise<void> listHosts(ListHostsContext context) override {
     const std::vector<HostRow> known = rpc::require(parts_.hosts.list(limits::kListRowsMax));
+    std::map<AccountId, std::string> accounts;
+    for (AccountRow& account : rpc::require(parts_.accounts.list(limits::kListRowsMax))) {
+      accounts[account.id] = std::move(account.name);
+    }
     auto hosts = context.getResults().initHosts(static_cast<uint>(known.size()));
     for (uint i = 0; i < hosts.size(); ++i) {
       const HostRow& row = known[i];
@@ -144,6 +161,8 @@ class AdminServer final : public rpc::Admin::Server {
       host.setCreditConfirmed(standing.confirmed);
       host.setCreditPending(standing.pending);
       host.setCreditRejected(standing.rejected);
+      host.setAccount(accounts[row.account]);
+      host.setGroup(row.group);
       const auto live = parts_.pool.hosts().find(row.id);
       host.setConnected(live != parts_.pool.hosts().end());
       if (live != parts_.pool.hosts().end()) {
@@ -173,13 +192,11 @@ class AdminServer final : public rpc::Admin::Server {
     const Standing standing = standing_of(params.getStanding());
     rpc::require(parts_.hosts.set_standing(id, standing));
     parts_.journal.note("host_standing", std::string(standing_name(standing)), id);
-    parts_.jobs->host_known(id, standing == Standing::kTrusted, standing == Standing::kBanned, {});
     if (standing == Standing::kBanned) {
-      if (const auto live = parts_.pool.hosts().find(id); live != parts_.pool.hosts().end()) {
-        parts_.pool.detach(id, live->second->login);
-        parts_.jobs->host_gone(id);
-      }
+      drop_hosts(parts_, {&id, 1});
     } else {
+      const std::optional<HostRow> host = rpc::require(parts_.hosts.find(id));
+      parts_.jobs->host_known(id, standing == Standing::kTrusted, host && is_banned(*host), {});
       parts_.pool.set_trusted(id, standing == Standing::kTrusted);
     }
     return kj::READY_NOW;
@@ -192,12 +209,17 @@ class AdminServer final : public rpc::Admin::Server {
       rpc::throw_error(
           {ErrorCode::kInvalid, "an invite lives from 1 ms to 366 days, for at least one use"});
     }
-    const std::string invite = rpc::require(
-        make_invite(*parts_.folder.store, parts_.clock,
-                    Millis{static_cast<int64_t>(params.getLifetimeMs())}, params.getUsesMax()));
-    parts_.journal.note("invite_made", "for " + std::to_string(params.getUsesMax()) +
-                                           " uses within " +
-                                           std::to_string(params.getLifetimeMs() / 1000) + " s");
+    const Membership membership = membership_of(parts_, params.getAccount(), params.getGroup());
+    const std::string invite = rpc::require(make_invite(
+        *parts_.folder.store, parts_.clock, Millis{static_cast<int64_t>(params.getLifetimeMs())},
+        params.getUsesMax(), membership));
+    parts_.journal.note("invite_made",
+                        "for " + std::to_string(params.getUsesMax()) + " uses within " +
+                            std::to_string(params.getLifetimeMs() / 1000) + " s" +
+                            (params.getAccount().size() == 0
+                                 ? ""
+                                 : std::string(", account ") + params.getAccount().cStr()) +
+                            (membership.group.empty() ? "" : ", group " + membership.group));
     context.getResults().setUrl(attach_url_of(parts_, invite));
     return kj::READY_NOW;
   }
@@ -274,7 +296,7 @@ class AdminServer final : public rpc::Admin::Server {
 
   kj::Promise<void> listReceipts(ListReceiptsContext context) override {
     const auto params = context.getParams();
-    const HostId host{static_cast<int64_t>(std::min<uint64_t>(params.getHostId(), INT64_MAX))};
+    const HostId host = host_id_of(params.getHostId());
     if (!rpc::require(parts_.hosts.find(host))) {
       rpc::throw_error(
           {ErrorCode::kNotFound, "there is no host " + std::to_string(host.value) +
@@ -308,8 +330,68 @@ class AdminServer final : public rpc::Admin::Server {
           auto problems = out.initProblems(static_cast<uint>(report.problems.size()));
           for (uint i = 0; i < problems.size(); ++i) problems.set(i, report.problems[i]);
           out.setProblemCount(static_cast<uint64_t>(report.problem_count));
+          out.setDays(static_cast<uint64_t>(report.days));
         })
         .attach(kj::mv(check));
+  }
+
+  kj::Promise<void> createAccount(CreateAccountContext context) override {
+    create_account(parts_, membership_name(context.getParams().getName(), "name"));
+    return kj::READY_NOW;
+  }
+
+  kj::Promise<void> listAccounts(ListAccountsContext context) override {
+    list_accounts(parts_, context.getResults());
+    return kj::READY_NOW;
+  }
+
+  kj::Promise<void> setAccountBanned(SetAccountBannedContext context) override {
+    const auto params = context.getParams();
+    context.getResults().setHostsDropped(
+        set_account_banned(parts_, membership_name(params.getName(), "name"), params.getBanned()));
+    return kj::READY_NOW;
+  }
+
+  kj::Promise<void> createTeam(CreateTeamContext context) override {
+    create_team(parts_, membership_name(context.getParams().getName(), "name"));
+    return kj::READY_NOW;
+  }
+
+  kj::Promise<void> listTeams(ListTeamsContext context) override {
+    list_teams(parts_, context.getResults());
+    return kj::READY_NOW;
+  }
+
+  kj::Promise<void> joinTeam(JoinTeamContext context) override {
+    const auto params = context.getParams();
+    join_team(parts_, membership_name(params.getAccount(), "account"),
+              membership_name(params.getTeam(), "team", /*may_be_empty=*/true));
+    return kj::READY_NOW;
+  }
+
+  kj::Promise<void> setHostAccount(SetHostAccountContext context) override {
+    const auto params = context.getParams();
+    set_host_account(parts_, host_id_of(params.getHostId()),
+                     membership_name(params.getAccount(), "account", /*may_be_empty=*/true));
+    return kj::READY_NOW;
+  }
+
+  kj::Promise<void> setHostGroup(SetHostGroupContext context) override {
+    const auto params = context.getParams();
+    set_host_group(parts_, host_id_of(params.getHostId()),
+                   membership_name(params.getGroup(), "group", /*may_be_empty=*/true));
+    return kj::READY_NOW;
+  }
+
+  kj::Promise<void> listLedgerDays(ListLedgerDaysContext context) override {
+    const auto params = context.getParams();
+    const std::vector<LedgerDayRow> rows = rpc::require(parts_.ledger_table.days(
+        params.getFromDay(), std::min<uint32_t>(params.getCountMax(), limits::kListRowsMax)));
+    auto results = context.getResults();
+    auto days = results.initDays(static_cast<uint>(rows.size()));
+    for (uint i = 0; i < days.size(); ++i) write_ledger_day(ledger_day_from(rows[i]), days[i]);
+    results.setReceiptKey(rpc::kj_bytes(parts_.ledger.receipt_key().bytes));
+    return kj::READY_NOW;
   }
 
  private:
@@ -327,7 +409,8 @@ class AdminServer final : public rpc::Admin::Server {
     const bool lives = live != parts_.live.end();
     out.setId(static_cast<uint64_t>(row.id.value));
     out.setModel(row.model);
-    out.setPrivacy(row.privacy == "anchored" ? rpc::Privacy::ANCHORED : rpc::Privacy::PUBLIC);
+    out.setPrivacy(privacy_of_session(row));
+    out.setGroup(row.group);
     out.setState(row.state);
     out.setReason(row.reason);
     out.setPromptTokens(static_cast<uint32_t>(row.prompt_tokens));

@@ -14,17 +14,38 @@ namespace {
 
 constexpr size_t kOfferBytes = 128;  // Of an offer, besides its texts.
 
-Bytes smallest_need(const std::vector<OfferedModel>& models) {
-  Bytes smallest{INT64_MAX};
-  for (const OfferedModel& model : models) smallest = std::min(smallest, model.facts.smallest_need);
-  return smallest;
+// The classes of work that may come to a host of the group, or of none.
+std::vector<JobClass> classes_of(const OfferedModel& model, const std::string& group) {
+  std::vector<JobClass> classes;
+  if (model.group.empty()) {
+    classes.push_back({"generate", model.name, false});
+    classes.push_back({"generate", model.name, true});
+  }
+  if (!group.empty() && (model.group.empty() || model.group == group)) {
+    classes.push_back({"generate", model.name, false, true});
+  }
+  return classes;
 }
 
-bool denies_all(const Pool& pool, HostId host, const std::vector<OfferedModel>& models) {
-  return std::ranges::all_of(models, [&](const OfferedModel& model) {
-    return pool.denies(host, digest_of_class({"generate", model.name, false})) &&
-           pool.denies(host, digest_of_class({"generate", model.name, true}));
-  });
+// What there is to do for a host.
+struct Outlook {
+  bool has_models = false, all_denied = true;
+  Bytes smallest_need{INT64_MAX};
+};
+
+Outlook outlook_of(const Pool& pool, const Pool::Host& host,
+                   const std::vector<OfferedModel>& models) {
+  Outlook outlook;
+  for (const OfferedModel& model : models) {
+    const std::vector<JobClass> classes = classes_of(model, host.membership.group);
+    if (classes.empty()) continue;
+    outlook.has_models = true;
+    outlook.smallest_need = std::min(outlook.smallest_need, model.facts.smallest_need);
+    outlook.all_denied &= std::ranges::all_of(classes, [&](const JobClass& job_class) {
+      return pool.denies(host.id, digest_of_class(job_class));
+    });
+  }
+  return outlook;
 }
 
 Message message_of(std::string_view code, const DeviceSituation& device) {
@@ -42,33 +63,34 @@ const std::vector<OfferedModel>& offered_models(Parts& parts) {
   for (ModelRow& row : rpc::require(parts.models.list(limits::kJobClassesMax / 2))) {
     const ModelFacts& facts = model_facts(parts, row);
     if (facts.damaged) continue;
-    models.push_back({row.name, row.purpose, facts, row.sealed_bytes});
+    models.push_back({row.name, row.purpose, row.group, facts, row.sealed_bytes});
   }
   return parts.offered.emplace(std::move(models));
 }
 
 void forget_offered_models(Parts& parts) { parts.offered.reset(); }
 
-void write_card(Parts& parts, rpc::CoordinatorCard::Builder out, size_t bytes_max) {
+void write_card(Parts& parts, rpc::CoordinatorCard::Builder out, size_t bytes_max,
+                const std::string& group) {
   const CoordinatorSettings& settings = parts.folder.settings;
   out.setName(settings.name);
   out.setOperator(std::string(cut_utf8(settings.operator_text, limits::kCardTextBytesMax)));
   struct Line {
     const OfferedModel* model;
-    bool anchored;
+    JobClass job_class;
   };
   std::vector<Line> lines;
   size_t bytes = settings.name.size() + limits::kCardTextBytesMax;
   for (const OfferedModel& model : offered_models(parts)) {
-    for (const bool anchored : {false, true}) {
+    for (JobClass& job_class : classes_of(model, group)) {
       bytes += kOfferBytes + model.name.size() + model.purpose.size();
-      if (bytes <= bytes_max) lines.push_back({&model, anchored});
+      if (bytes <= bytes_max) lines.push_back({&model, std::move(job_class)});
     }
   }
   auto offers = out.initOffers(static_cast<uint>(lines.size()));
   for (uint i = 0; i < offers.size(); ++i) {
     const OfferedModel& model = *lines[i].model;
-    write_job_class({"generate", model.name, lines[i].anchored}, offers[i].initJobClass());
+    write_job_class(lines[i].job_class, offers[i].initJobClass());
     offers[i].setPurpose(model.purpose);
     offers[i].setSealedBytes(static_cast<uint64_t>(model.sealed_bytes));
     offers[i].setCreditPerRow(model.facts.credit_per_row);
@@ -83,14 +105,25 @@ void write_standing(Parts& parts, const Pool::Host& host,
   out.setCreditPending(standing.pending);
   out.setCreditRejected(standing.rejected);
 
-  const std::vector<OfferedModel>& models = offered_models(parts);
+  out.setCreditRate(parts.folder.settings.credit_rate);
+  out.setCreditUnit(parts.folder.settings.credit_unit);
+  if (host.membership.account.value != 0) {
+    const auto account = rpc::require(parts.accounts.find(host.membership.account));
+    if (account) {
+      out.setAccount(account->name);
+      out.setTeam(account->team);
+    }
+  }
+  out.setGroup(host.membership.group);
+  out.setNewestLedgerDay(rpc::require(parts.days.newest()));
+
+  const Outlook outlook = outlook_of(parts.pool, host, offered_models(parts));
   const CoordinatorSituation coordinator{
       .stopping = parts.needs.stopping,
-      .has_models = !models.empty(),
-      .smallest_need = smallest_need(models),
+      .has_models = outlook.has_models,
+      .smallest_need = outlook.smallest_need,
       .has_sessions = !parts.live.empty(),
   };
-  const bool all_denied = denies_all(parts.pool, host.id, models);
   const Millis now = parts.clock.now_wall();
   std::map<std::string, StandingSince> still;
   auto devices = out.initDevices(static_cast<uint>(host.devices.size()));
@@ -102,7 +135,7 @@ void write_standing(Parts& parts, const Pool::Host& host,
     situation.stages = taken.stages;
     situation.has_worker = device.worker_key.has_value();
     situation.exact = device.row.exact;
-    situation.all_denied = all_denied;
+    situation.all_denied = outlook.all_denied;
     situation.memory_free = std::max(usable_memory(device.row.memory) - taken.bytes, Bytes{0});
     if (device.available_until) {
       const kj::Duration left = *device.available_until - parts.timer.now();

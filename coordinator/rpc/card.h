@@ -11,8 +11,10 @@ namespace shoal {
 const std::vector<OfferedModel>& offered_models(Parts& parts);
 void forget_offered_models(Parts& parts);
 
-// As many offers as `bytes_max` holds, roughly.
-void write_card(Parts& parts, rpc::CoordinatorCard::Builder out, size_t bytes_max);
+// As many offers as `bytes_max` holds, roughly. What is for a group's hosts alone is told to them
+// alone.
+void write_card(Parts& parts, rpc::CoordinatorCard::Builder out, size_t bytes_max,
+                const std::string& group = {});
 
 // Since when a host's devices are as they are.
 struct StandingSince {

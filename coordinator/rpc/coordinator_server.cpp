@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "coordinator/data_folder.h"
 #include "coordinator/jobs/job_service.h"
+#include "coordinator/rpc/accounts.h"
 #include "coordinator/rpc/card.h"
 #include "coordinator/rpc/unit_desk.h"
 #include "schema/limits.h"
@@ -211,7 +212,8 @@ class HostSessionServer final : public rpc::HostSession::Server {
   kj::Promise<void> describe(DescribeContext context) override {
     require_current();
     auto results = context.getResults();
-    write_card(parts_, results.initCard(), kHostsCardBytesMax);
+    write_card(parts_, results.initCard(), kHostsCardBytesMax,
+               parts_.pool.find(id_, login_)->membership.group);
     results.setReceiptKey(rpc::kj_bytes(parts_.ledger.receipt_key().bytes));
     return kj::READY_NOW;
   }
@@ -221,6 +223,20 @@ class HostSessionServer final : public rpc::HostSession::Server {
     // The desk keeps the session: as long as the host holds it, it is here.
     context.getResults().setDesk(make_unit_desk(parts_, id_, login_, keys_,
                                                 [this, self = thisCap()] { require_current(); }));
+    return kj::READY_NOW;
+  }
+
+  kj::Promise<void> ledgerDay(LedgerDayContext context) override {
+    require_current();
+    const auto params = context.getParams();
+    const LedgerDays::Proofs proofs = rpc::require(
+        parts_.days.proofs(id_, params.getFromDay(), params.getAfterNumber(),
+                           std::min<uint32_t>(params.getCountMax(), limits::kProofsPerCallMax)));
+    auto results = context.getResults();
+    write_ledger_day(proofs.day, results.initDay());
+    auto out = results.initProofs(static_cast<uint>(proofs.proofs.size()));
+    for (uint i = 0; i < out.size(); ++i) write_receipt_proof(proofs.proofs[i], out[i]);
+    results.setMore(proofs.more);
     return kj::READY_NOW;
   }
 
@@ -356,9 +372,11 @@ class CoordinatorServer final : public rpc::Coordinator::Server {
 
     peer_.limit->bytes = limits::kMessageBytesMax;
     const bool trusted = known.standing == Standing::kTrusted;
-    const uint64_t number = parts_.pool.attach(known.id, known.name, trusted, params.getHost());
+    const uint64_t number = parts_.pool.attach(known.id, known.name, trusted, params.getHost(),
+                                               {known.account, known.group});
     parts_.jobs->host_gone(known.id);  // A former login of it.
-    parts_.jobs->host_known(known.id, trusted, false, address_block(peer_.address));
+    parts_.jobs->host_known(known.id, trusted, false, address_block(peer_.address),
+                            owner_of(known));
     parts_.journal.note_of_host("host_connected", known.name + " from " + peer_.address, known.id);
     auto results = context.getResults();
     results.setSession(kj::heap<HostSessionServer>(parts_, known.id, number, known.name));
@@ -389,7 +407,14 @@ class CoordinatorServer final : public rpc::Coordinator::Server {
         return Error{ErrorCode::kDenied, "this host is banned by the coordinator's administrator"};
       }
       host.id = known->id;
+      if (known->account_banned) {
+        return Error{ErrorCode::kDenied,
+                     "the account that this host belongs to is banned by the coordinator's "
+                     "administrator"};
+      }
       host.standing = known->standing;
+      host.account = known->account;
+      host.group = known->group;
       SHOAL_TRY(parts_.hosts.update(host));
       return host;
     }
@@ -400,7 +425,9 @@ class CoordinatorServer final : public rpc::Coordinator::Server {
     }
     host.enrolled_at = now;
     SHOAL_TRY(parts_.folder.store->transaction([&]() -> Result<void> {
-      SHOAL_TRY(parts_.hosts.use_invite(invite_digest(invite), now));
+      SHOAL_TRY_ASSIGN(membership, parts_.hosts.use_invite(invite_digest(invite), now));
+      host.account = membership.account;
+      host.group = std::move(membership.group);
       SHOAL_TRY_ASSIGN(id, parts_.hosts.enrol(host));
       host.id = id;
       return {};

@@ -46,11 +46,21 @@ SessionRequest request_of(rpc::GenerateRequest::Reader in) {
   choice.seed = sampling.getSeed();
   if (const auto bad = out_of_bounds(choice))
     rpc::throw_error({ErrorCode::kInvalid, std::string(bad->field) + ": " + bad->what});
-  request.anchored =
-      in.getPrivacy() != rpc::Privacy::PUBLIC;  // What is newer than we are is not public.
-  if (in.getPrivacy() != rpc::Privacy::PUBLIC && in.getPrivacy() != rpc::Privacy::ANCHORED) {
-    rpc::throw_error(
-        {ErrorCode::kUnsupported, "privacy: a level that this coordinator does not know"});
+  request.group = rpc::text_of(in.getGroup(), limits::kNameBytesMax, "group");
+  switch (in.getPrivacy()) {
+    case rpc::Privacy::PUBLIC: break;
+    case rpc::Privacy::ANCHORED: request.anchored = true; break;
+    case rpc::Privacy::GROUP:
+      if (request.group.empty()) {
+        rpc::throw_error({ErrorCode::kInvalid, "the level of privacy group needs a group's name"});
+      }
+      break;
+    default:  // What is newer than we are is not public.
+      rpc::throw_error(
+          {ErrorCode::kUnsupported, "privacy: a level that this coordinator does not know"});
+  }
+  if (!request.group.empty() && in.getPrivacy() != rpc::Privacy::GROUP) {
+    rpc::throw_error({ErrorCode::kInvalid, "a group goes with the level of privacy group"});
   }
   if (in.getStagesMin() > limits::kFragmentsMax) {
     rpc::throw_error({ErrorCode::kInvalid, "stagesMin is more than a model can have"});
@@ -141,6 +151,13 @@ kj::Promise<void> run_generation(Parts& parts, Context context) {
   auto generation = kj::heap<Generation>(parts, params.getSink());
   context.releaseParams();
   auto model = rpc::require(use_model(parts, name));
+  if (!model->group.empty()) {
+    if (request.anchored || (!request.group.empty() && request.group != model->group)) {
+      rpc::throw_error({ErrorCode::kDenied, "the model " + name + " is for hosts of the group " +
+                                                model->group + " alone: ask for that level"});
+    }
+    request.group = model->group;
+  }
   generation->session = rpc::require(Session::start(parts.needs, parts.live, std::move(model),
                                                     std::move(request), generation->receiver));
   context.allowCancellation();

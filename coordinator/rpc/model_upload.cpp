@@ -88,7 +88,7 @@ class ModelUploadServer final : public rpc::ModelUpload::Server {
 
 rpc::ModelUpload::Client begin_model_upload(Parts& parts, const std::string& text,
                                             capnp::List<capnp::Data>::Reader keys,
-                                            std::string purpose) {
+                                            std::string purpose, std::string group) {
   ModelManifest manifest = rpc::require(read_model_manifest(text));
   if (manifest.shards.size() > limits::kFragmentsMax || keys.size() != manifest.shards.size()) {
     rpc::throw_error({ErrorCode::kInvalid, "keys: " + std::to_string(keys.size()) + " for " +
@@ -108,6 +108,7 @@ rpc::ModelUpload::Client begin_model_upload(Parts& parts, const std::string& tex
   row.digest = manifest.digest;
   row.manifest = text;
   row.purpose = std::move(purpose);
+  row.group = std::move(group);
   for (uint i = 0; i < keys.size(); ++i) {
     if (keys[i].size() != kKeyBytes) {
       rpc::throw_error(
@@ -171,6 +172,7 @@ void write_model_info(rpc::ModelInfo::Builder out, const ModelRow& row, const Mo
   out.setContext(static_cast<uint32_t>(facts.context));
   out.setPublishedAtMs(row.published_at.count);
   out.setPurpose(row.purpose);
+  out.setGroup(row.group);
 }
 
 Result<void> remove_model(Parts& parts, const std::string& name) {

@@ -12,7 +12,7 @@ namespace shoal {
 // Checks the manifest and wraps the keys. `parts` outlives the upload. Throws what is wrong.
 rpc::ModelUpload::Client begin_model_upload(Parts& parts, const std::string& manifest,
                                             capnp::List<capnp::Data>::Reader keys,
-                                            std::string purpose);
+                                            std::string purpose, std::string group);
 
 // What lists say of a model beyond its row: read once from its manifest, without its tokenizer. A
 // manifest that cannot be read is said to be damaged; the other models are listed all the same.

@@ -18,8 +18,10 @@
 #include "coordinator/jobs/job_service.h"
 #include "coordinator/session/journal.h"
 #include "coordinator/session/ledger.h"
+#include "coordinator/session/ledger_days.h"
 #include "coordinator/session/pool.h"
 #include "coordinator/session/session.h"
+#include "coordinator/store/account_table.h"
 #include "coordinator/store/host_table.h"
 #include "coordinator/store/model_table.h"
 #include "coordinator/store/session_table.h"
@@ -38,7 +40,7 @@ struct ModelFacts {
 
 // A model that sessions may be asked of.
 struct OfferedModel {
-  std::string name, purpose;
+  std::string name, purpose, group;
   ModelFacts facts;
   int64_t sealed_bytes = 0;
 };
@@ -51,10 +53,12 @@ struct Parts {
         clock(clock),
         random(random),
         hosts(*folder.store),
+        accounts(*folder.store),
         models(*folder.store),
         sessions(*folder.store),
         ledger_table(*folder.store),
         ledger(ledger_table, clock, *folder.receipt_key),
+        days(ledger_table, clock, *folder.receipt_key),
         shards(std::move(shard_store)),
         journal(sessions, clock),
         ends(timer, sessions, ledger, journal),
@@ -75,10 +79,12 @@ struct Parts {
   const Clock& clock;
   Random& random;
   HostTable hosts;
+  AccountTable accounts;
   ModelTable models;
   SessionTable sessions;
   LedgerTable ledger_table;
   Ledger ledger;
+  LedgerDays days;
   ShardStore shards;
   Journal journal;
   SessionEnds ends;

@@ -3,10 +3,12 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "coordinator/session/ledger_days.h"
 
 namespace shoal {
 namespace {
 
+constexpr int64_t kDaysMax = 100'000;    // Nearly three centuries.
 constexpr int64_t kCheckedAtOnce = 500;  // Some 50 ms of signatures; then others have their turn.
 
 const char* verdict_word(Verdict verdict) {
@@ -45,7 +47,7 @@ Receipt receipt_from(const JudgedWork& judged) {
   receipt.host = judged.receipt.host;
   receipt.lease = work.lease;
   receipt.device = work.device;
-  receipt.job_class = {work.kind, work.model, work.privacy == "anchored"};
+  receipt.job_class = {work.kind, work.model, work.privacy == "anchored", work.privacy == "group"};
   receipt.rows = static_cast<uint64_t>(work.rows);
   receipt.credit = credit(work.credit_parts);
   receipt.verdict = verdict_of(judged.receipt.verdict);
@@ -67,7 +69,8 @@ Result<void> Ledger::lease_ended(const LeaseWork& work, const Judgement& judgeme
     row.device = work.device;
     row.kind = work.job_class.kind;
     row.model = work.job_class.model;
-    row.privacy = work.job_class.anchored ? "anchored" : "public";
+    row.privacy = privacy_name(work.job_class);
+    row.group = work.group;
     row.first_fragment = work.first_fragment;
     row.last_fragment = work.last_fragment;
     row.rows = work.rows;
@@ -76,7 +79,9 @@ Result<void> Ledger::lease_ended(const LeaseWork& work, const Judgement& judgeme
     row.ended_at = clock_.now_wall();
     SHOAL_TRY_ASSIGN(id, table_.add(row));
     row.id = id;
-    return add_receipt(row, judgement, /*was_pending=*/false);
+    SHOAL_TRY_ASSIGN(banned, table_.is_banned(work.host));
+    return add_receipt(row, banned ? judge({.host_banned = true}) : judgement,
+                       /*was_pending=*/false);
   });
 }
 
@@ -87,8 +92,10 @@ Result<CreditParts> Ledger::judge_unit(LeaseId lease, const Judgement& judgement
     if (!work) return {};
     SHOAL_TRY_ASSIGN(judged, table_.is_judged(work->id));
     if (judged) return {};
-    worth = CreditParts{work->credit_parts};
-    return add_receipt(*work, judgement, /*was_pending=*/true);
+    SHOAL_TRY_ASSIGN(banned, table_.is_banned(work->host));
+    if (!banned) worth = CreditParts{work->credit_parts};
+    return add_receipt(*work, banned ? judge({.host_banned = true}) : judgement,
+                       /*was_pending=*/true);
   }));
   return worth;
 }
@@ -97,8 +104,10 @@ Result<void> Ledger::settle(SessionId session, const std::set<HostId>& distruste
   return table_.transaction([&]() -> Result<void> {
     SHOAL_TRY_ASSIGN(pending, table_.pending(session));
     for (const LedgerRow& work : pending) {
-      const Judgement judgement =
-          judge({.host_distrusted = distrusted.contains(work.host), .session_over = true});
+      SHOAL_TRY_ASSIGN(banned, table_.is_banned(work.host));
+      const Judgement judgement = judge({.host_banned = banned,
+                                         .host_distrusted = distrusted.contains(work.host),
+                                         .session_over = true});
       SHOAL_TRY(add_receipt(work, judgement, /*was_pending=*/true));
     }
     return {};
@@ -109,15 +118,17 @@ Result<void> Ledger::settle_former_run() {
   return table_.transaction([&]() -> Result<void> {
     SHOAL_TRY_ASSIGN(leases, table_.unended_leases());
     for (const UnendedLease& lease : leases) {
-      const LeaseWork work{lease.lease,
-                           lease.session,
-                           lease.host,
-                           lease.device,
-                           {"generate", lease.model, lease.privacy == "anchored"},
-                           lease.first_fragment,
-                           lease.last_fragment,
-                           0,
-                           {}};
+      const LeaseWork work{
+          lease.lease,
+          lease.session,
+          lease.host,
+          lease.device,
+          {"generate", lease.model, lease.privacy == "anchored", lease.privacy == "group"},
+          lease.first_fragment,
+          lease.last_fragment,
+          0,
+          {},
+          lease.group};
       SHOAL_TRY(lease_ended(work, judge({.forgotten = true})));
     }
     SHOAL_TRY_ASSIGN(sessions, table_.unended_sessions());
@@ -163,12 +174,17 @@ Result<std::vector<Receipt>> Ledger::receipts(HostId host, uint64_t after_number
 }
 
 Result<bool> LedgerCheck::go_on() {
+  if (!days_) {
+    SHOAL_TRY_ASSIGN(days, table_.days(0, kDaysMax));
+    days_ = std::move(days);
+  }
   SHOAL_TRY_ASSIGN(rows, table_.all_receipts(after_id_, kCheckedAtOnce));
   for (const JudgedWork& row : rows) check(row);
   if (!rows.empty()) {
     after_id_ = rows.back().receipt.id;
     return true;
   }
+  while (next_day_ < days_->size()) check_day((*days_)[next_day_]);
   report_.hosts = static_cast<int64_t>(hosts_.size());
   report_.pending = static_cast<int64_t>(pending_.size());
   for (const auto& [id, host] : hosts_) {
@@ -178,9 +194,8 @@ Result<bool> LedgerCheck::go_on() {
   }
   SHOAL_TRY_ASSIGN(leases, table_.count());
   if (leases != report_.leases) {
-    report_.problem_count += 1;
-    report_.problems.push_back("the ledger has " + std::to_string(leases) +
-                               " leases, but receipts speak of " + std::to_string(report_.leases));
+    problem("the ledger has " + std::to_string(leases) + " leases, but receipts speak of " +
+            std::to_string(report_.leases));
   }
   return false;
 }
@@ -213,16 +228,40 @@ void LedgerCheck::check(const JudgedWork& judged) {
     problem(row, "states other sums than those of the receipts up to it");
     host.sums = row.sums;  // Told once.
   }
-  if (!receipt_is_genuine(receipt_from(judged), key_)) {
-    problem(row, "has a signature that does not fit");
+  const Receipt receipt = receipt_from(judged);
+  if (!receipt_is_genuine(receipt, key_)) problem(row, "has a signature that does not fit");
+  while (next_day_ < days_->size() && row.id > (*days_)[next_day_].last_receipt_id) {
+    check_day((*days_)[next_day_]);
   }
+  if (next_day_ < days_->size()) day_so_far_.add(receipt_leaf(receipt));
+}
+
+// The day's receipts have all been seen.
+void LedgerCheck::check_day(const LedgerDayRow& row) {
+  const LedgerDay day = ledger_day_from(row);
+  const std::string name = "the day " + day_text(day.day) + " ";
+  if (day_so_far_.count() != day.count) {
+    problem(name + "states " + std::to_string(day.count) + " receipts, but has " +
+            std::to_string(day_so_far_.count()));
+  } else if (day_so_far_.root() != day.root) {
+    problem(name + "has another root than its receipts give");
+  }
+  const Digest before = next_day_ == 0 ? Digest() : (*days_)[next_day_ - 1].root;
+  if (day.previous_root != before) problem(name + "does not follow the day before it");
+  if (!ledger_day_is_genuine(day, key_)) problem(name + "has a signature that does not fit");
+  day_so_far_ = MerkleRoot();
+  report_.days += 1;
+  ++next_day_;
 }
 
 void LedgerCheck::problem(const ReceiptRow& receipt, const std::string& what) {
+  problem("receipt " + std::to_string(receipt.number) + " of host " +
+          std::to_string(receipt.host.value) + " " + what);
+}
+
+void LedgerCheck::problem(const std::string& sentence) {
   report_.problem_count += 1;
-  if (report_.problems.size() >= kProblemsMax) return;
-  report_.problems.push_back("receipt " + std::to_string(receipt.number) + " of host " +
-                             std::to_string(receipt.host.value) + " " + what);
+  if (report_.problems.size() < kProblemsMax) report_.problems.push_back(sentence);
 }
 
 }  // namespace shoal

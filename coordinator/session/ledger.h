@@ -5,6 +5,7 @@
 // Belongs to the coordinator's one thread.
 
 #include <map>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -14,6 +15,7 @@
 #include "base/secrets.h"
 #include "coordinator/store/ledger_table.h"
 #include "coordinator/work/credit.h"
+#include "schema/merkle.h"
 #include "schema/receipt.h"
 
 namespace shoal {
@@ -28,7 +30,8 @@ struct LeaseWork {
   int64_t first_fragment = 0, last_fragment = 0;
   int64_t rows = 0;
   Flops flops;
-  UnitId unit;  // Of a unit's lease, which has no session; else 0.
+  UnitId unit;        // Of a unit's lease, which has no session; else 0.
+  std::string group;  // Whose hosts alone take part, when the class of work says so.
 };
 
 class Ledger {
@@ -38,10 +41,10 @@ class Ledger {
       : table_(table), clock_(clock), key_(key) {}
 
   // Writes the lease's row and its first receipt. A lease that ended before changes nothing: it
-  // is not paid twice.
+  // is not paid twice. Whatever the judgement, what a banned host did is rejected.
   Result<void> lease_ended(const LeaseWork& work, const Judgement& judgement);
   // Judges a unit's lease that is pending; one that was judged before, or is not known, is left.
-  // What it was worth.
+  // What it was worth. What a banned host did is rejected, and worth nothing.
   Result<CreditParts> judge_unit(LeaseId lease, const Judgement& judgement);
   // The session is over: judges what of it is pending.
   Result<void> settle(SessionId session, const std::set<HostId>& distrusted);
@@ -68,7 +71,7 @@ class Ledger {
 class LedgerCheck {
  public:
   struct Report {
-    int64_t leases = 0, receipts = 0, hosts = 0, pending = 0;
+    int64_t leases = 0, receipts = 0, hosts = 0, pending = 0, days = 0;
     LedgerSums sums;
     std::vector<std::string> problems;  // The first kProblemsMax.
     int64_t problem_count = 0;
@@ -83,7 +86,9 @@ class LedgerCheck {
 
  private:
   void check(const JudgedWork& judged);
+  void check_day(const LedgerDayRow& day);
   void problem(const ReceiptRow& receipt, const std::string& what);
+  void problem(const std::string& sentence);
 
   LedgerTable& table_;
   const SigningPublicKey& key_;
@@ -94,6 +99,10 @@ class LedgerCheck {
   std::map<HostId, Host> hosts_;
   std::set<int64_t> pending_;  // By the ledger's row.
   int64_t after_id_ = 0;
+  // The days that had a root when the check began; of the next one, what was seen of it so far.
+  std::optional<std::vector<LedgerDayRow>> days_;
+  size_t next_day_ = 0;
+  MerkleRoot day_so_far_;
   Report report_;
 };
 

@@ -23,9 +23,9 @@ Result<std::shared_ptr<const LiveModel>> load_live_model(const ModelRow& row) {
   }
   std::vector<FragmentCost> costs;
   for (const ManifestShard& shard : manifest.shards) costs.push_back(shard.cost);
-  return std::shared_ptr<const LiveModel>(
-      std::make_shared<LiveModel>(LiveModel{row.id, row.name, std::move(manifest), std::move(costs),
-                                            row.shards, std::move(tokenizer).value()}));
+  return std::shared_ptr<const LiveModel>(std::make_shared<LiveModel>(
+      LiveModel{row.id, row.name, row.group, std::move(manifest), std::move(costs), row.shards,
+                std::move(tokenizer).value()}));
 }
 
 }  // namespace shoal

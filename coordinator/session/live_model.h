@@ -14,6 +14,7 @@ namespace shoal {
 struct LiveModel {
   ModelId id;
   std::string name;
+  std::string group;  // Whose hosts alone may hold it; empty: all may.
   ModelManifest manifest;
   std::vector<FragmentCost> costs;  // By fragment.
   std::vector<ShardRow> shards;     // By fragment.

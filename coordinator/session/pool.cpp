@@ -18,7 +18,7 @@ Digest digest_of_class(const JobClass& job_class) {
     builder.update(size.view());
     builder.update(as_bytes(text));
   }
-  builder.update(as_bytes(job_class.anchored ? "a" : "p"));
+  builder.update(as_bytes(job_class.group ? "g" : job_class.anchored ? "a" : "p"));
   return builder.finish();
 }
 
@@ -42,7 +42,8 @@ Pool::Hold::~Hold() {
   if (pool_ != nullptr) pool_->release(*this);
 }
 
-uint64_t Pool::attach(HostId id, const std::string& name, bool trusted, rpc::Host::Client client) {
+uint64_t Pool::attach(HostId id, const std::string& name, bool trusted, rpc::Host::Client client,
+                      const Membership& membership) {
   if (const auto former = hosts_.find(id); former != hosts_.end())
     detach(id, former->second->login);
   auto host = std::make_unique<Host>(kj::mv(client), kj::newPromiseAndFulfiller<void>());
@@ -50,6 +51,7 @@ uint64_t Pool::attach(HostId id, const std::string& name, bool trusted, rpc::Hos
   host->login = ++logins_;
   host->name = name;
   host->trusted = trusted;
+  host->membership = membership;
   hosts_[id] = std::move(host);
   note_change();
   return logins_;
@@ -134,10 +136,12 @@ bool Pool::is_taken_back(const DevicePlace& place) const {
   });
 }
 
-std::vector<Pool::Offer> Pool::offers(kj::TimePoint now, const JobClass& job_class) const {
+std::vector<Pool::Offer> Pool::offers(kj::TimePoint now, const JobClass& job_class,
+                                      const std::string& group) const {
   std::vector<Offer> offers;
   const Digest class_digest = digest_of_class(job_class);
   for (const auto& [id, host] : hosts_) {
+    if (!group.empty() && host->membership.group != group) continue;
     const bool denied = denies(id, class_digest);
     for (const PoolDevice& device : host->devices) {
       if (device.state != DeviceState::kReady || !device.worker_key) continue;

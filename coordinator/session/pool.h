@@ -62,6 +62,7 @@ class Pool {
     uint64_t login = 0;
     std::string name;
     bool trusted = false;
+    Membership membership;
     rpc::Host::Client client;
     double hop_seconds = 0;
     bool hop_measured = false;
@@ -101,7 +102,8 @@ class Pool {
   KJ_DISALLOW_COPY(Pool);
 
   // A host that logs in takes the place of its former login. Returns the login's number.
-  uint64_t attach(HostId id, const std::string& name, bool trusted, rpc::Host::Client client);
+  uint64_t attach(HostId id, const std::string& name, bool trusted, rpc::Host::Client client,
+                  const Membership& membership = {});
   // Nothing when that login is over already. What is lost by a host that leaves `in_order` is not
   // its failure.
   void detach(HostId id, uint64_t login, bool in_order = false);
@@ -122,12 +124,14 @@ class Pool {
   // Whether its owner, or the host in order, has taken the device back.
   bool is_taken_back(const DevicePlace& place) const;
 
-  // Devices that may take a stage of such work now, with what is free of them.
+  // Devices that may take a stage of such work now, with what is free of them. With a `group`, only
+  // those of its hosts.
   struct Offer {
     DevicePlace place;
     PlanDevice plan;
   };
-  std::vector<Offer> offers(kj::TimePoint now, const JobClass& job_class) const;
+  std::vector<Offer> offers(kj::TimePoint now, const JobClass& job_class,
+                            const std::string& group = {}) const;
   bool was_given(const DevicePlace& place, std::span<const Digest> shards);
 
   Hold hold(const DevicePlace& place, Bytes bytes, std::vector<Digest> shards);

@@ -61,10 +61,12 @@ Result<std::unique_ptr<Session>> Session::start(SessionNeeds& needs, std::set<Se
       1, limits::kRowsMax);
 
   SessionRow row;
-  shared.job_class = {"generate", shared.model->name, shared.request.anchored};
+  shared.job_class = {"generate", shared.model->name, shared.request.anchored,
+                      !shared.request.group.empty()};
   shared.class_digest = digest_of_class(shared.job_class);
   row.model = shared.model->name;
-  row.privacy = shared.request.anchored ? "anchored" : "public";
+  row.privacy = privacy_name(shared.job_class);
+  row.group = shared.request.group;
   row.state = "planning";
   row.prompt_tokens = prompt;
   row.started_at = needs.clock.now_wall();
@@ -86,7 +88,10 @@ Session::Session(SessionNeeds& needs, std::set<Session*>& live, SessionShared sh
   live_.insert(this);
   summary_.id = row_.id;
   summary_.prompt_ids = shared_.tokens;
-  needs_.journal.note("session_started", "model " + row_.model + ", " + row_.privacy, {}, row_.id);
+  needs_.journal.note(
+      "session_started",
+      "model " + row_.model + ", " + row_.privacy + (row_.group.empty() ? "" : " " + row_.group),
+      {}, row_.id);
 }
 
 Session::~Session() noexcept(false) {
@@ -190,7 +195,14 @@ rpc::Task<SessionSummary> Session::run() {
 }
 
 void Session::plan() {
-  const std::vector<Pool::Offer> offers = needs_.pool.offers(needs_.timer.now(), shared_.job_class);
+  const std::string& group = shared_.request.group;
+  const std::vector<Pool::Offer> offers =
+      needs_.pool.offers(needs_.timer.now(), shared_.job_class, group);
+  if (!group.empty() && offers.empty()) {
+    rpc::throw_error(
+        {ErrorCode::kUnavailable, "no device of the group " + group +
+                                      " is ready: attach some of its hosts, or wait for them"});
+  }
   std::vector<PlanDevice> devices;
   for (const Pool::Offer& offer : offers) devices.push_back(offer.plan);
   PlanRequest request;

@@ -23,6 +23,7 @@ struct SessionRequest {
   int64_t tokens_max = 0;
   SamplingChoice sampling;
   bool anchored = false;
+  std::string group;  // Not empty: only hosts of it, and never `anchored`.
   int64_t stages_min = 0;
   std::vector<int64_t> cuts;
   bool ignore_eos = false;

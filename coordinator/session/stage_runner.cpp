@@ -191,7 +191,8 @@ rpc::Task<StepResult> StageRunner::step(int64_t first, int64_t rows, bool draw) 
 
 std::optional<Pool::Offer> StageRunner::choose() {
   SessionNeeds& needs = shared_.needs;
-  std::vector<Pool::Offer> offers = needs.pool.offers(needs.timer.now(), shared_.job_class);
+  std::vector<Pool::Offer> offers =
+      needs.pool.offers(needs.timer.now(), shared_.job_class, shared_.request.group);
   if (planned_) {
     const auto found =
         std::ranges::find(offers, *std::exchange(planned_, std::nullopt), &Pool::Offer::place);
@@ -476,9 +477,10 @@ double StageRunner::seconds_per_token() const {
 }
 
 LeaseWork StageRunner::work_of(const Device& device) const {
-  return {device.lease,        shared_.id,        device.place.host,
-          device.place.device, shared_.job_class, first_fragment_,
-          last_fragment_,      device.rows,       work_flops(costs(), device.rows)};
+  return {device.lease,         shared_.id,        device.place.host,
+          device.place.device,  shared_.job_class, first_fragment_,
+          last_fragment_,       device.rows,       work_flops(costs(), device.rows),
+          shared_.request.group};
 }
 
 void StageRunner::lose(const LossCause& cause, bool refused, bool distrust, bool denied) {

@@ -5,7 +5,10 @@
 namespace shoal {
 namespace {
 
-#define HOST_COLUMNS "id, public_key, name, system, version, standing, enrolled_at_ms, last_seen_ms"
+#define HOST_COLUMNS                                                                \
+  "id, public_key, name, system, version, standing, enrolled_at_ms, last_seen_ms, " \
+  "coalesce(account_id, 0), group_name, "                                           \
+  "coalesce((SELECT account.banned FROM account WHERE account.id = host.account_id), 0)"
 
 Result<Standing> standing_from(std::string_view name) {
   for (const Standing standing : {Standing::kVolunteer, Standing::kTrusted, Standing::kBanned}) {
@@ -26,7 +29,15 @@ Result<HostRow> host_of(const Query& query) {
   host.standing = standing;
   host.enrolled_at = Millis{query.integer(6)};
   host.last_seen = Millis{query.integer(7)};
+  host.account = AccountId{query.integer(8)};
+  host.group = query.text(9);
+  host.account_banned = query.integer(10) != 0;
   return host;
+}
+
+Error unknown_host(HostId id) {
+  return {ErrorCode::kNotFound, "there is no host " + std::to_string(id.value) +
+                                    "; shoalctl host list shows those that are known"};
 }
 
 Result<std::optional<HostRow>> one_host(Query query) {
@@ -81,15 +92,17 @@ Result<std::vector<HostRow>> HostTable::list(int64_t count_max) {
 Result<HostId> HostTable::enrol(const HostRow& host) {
   Query query = store_.query(
       "INSERT INTO host (public_key, name, system, version, standing, enrolled_at_ms, "
-      "last_seen_ms) "
-      "VALUES (?, ?, ?, ?, ?, ?, ?)");
+      "last_seen_ms, account_id, group_name) "
+      "VALUES (?, ?, ?, ?, ?, ?, ?, nullif(?, 0), ?)");
   query.bind(ByteSpan(host.public_key.bytes))
       .bind(host.name)
       .bind(host.system)
       .bind(host.version)
       .bind(standing_name(host.standing))
       .bind(host.enrolled_at.count)
-      .bind(host.last_seen.count);
+      .bind(host.last_seen.count)
+      .bind(host.account.value)
+      .bind(host.group);
   SHOAL_TRY(query.run());
   return HostId{store_.last_id()};
 }
@@ -113,10 +126,15 @@ Result<void> HostTable::set_last_seen(HostId id, Millis at) {
 Result<void> HostTable::set_standing(HostId id, Standing standing) {
   Query query = store_.query("UPDATE host SET standing = ? WHERE id = ?");
   SHOAL_TRY(query.bind(standing_name(standing)).bind(id.value).run());
-  if (store_.changes() == 0) {
-    return Error{ErrorCode::kNotFound, "there is no host " + std::to_string(id.value) +
-                                           "; shoalctl host list shows those that are known"};
-  }
+  if (store_.changes() == 0) return unknown_host(id);
+  return {};
+}
+
+Result<void> HostTable::set_membership(HostId id, const Membership& membership) {
+  Query query =
+      store_.query("UPDATE host SET account_id = nullif(?, 0), group_name = ? WHERE id = ?");
+  SHOAL_TRY(query.bind(membership.account.value).bind(membership.group).bind(id.value).run());
+  if (store_.changes() == 0) return unknown_host(id);
   return {};
 }
 
@@ -257,23 +275,28 @@ Result<std::string> HostTable::device_name(DeviceId device) {
 }
 
 Result<void> HostTable::add_invite(const Digest& secret, Millis now, Millis expires_at,
-                                   int64_t uses_max) {
+                                   int64_t uses_max, const Membership& membership) {
   Query query = store_.query(
-      "INSERT INTO invite (secret_digest, created_at_ms, expires_at_ms, uses_max) VALUES (?, ?, ?, "
-      "?)");
+      "INSERT INTO invite (secret_digest, created_at_ms, expires_at_ms, uses_max, account_id, "
+      "group_name) VALUES (?, ?, ?, ?, nullif(?, 0), ?)");
   return query.bind(ByteSpan(secret.bytes))
       .bind(now.count)
       .bind(expires_at.count)
       .bind(uses_max)
+      .bind(membership.account.value)
+      .bind(membership.group)
       .run();
 }
 
-Result<void> HostTable::use_invite(const Digest& secret, Millis now) {
-  return store_.transaction([&]() -> Result<void> {
+Result<Membership> HostTable::use_invite(const Digest& secret, Millis now) {
+  Membership membership;
+  SHOAL_TRY(store_.transaction([&]() -> Result<void> {
     int64_t id = 0;
     {
       Query query = store_.query(
-          "SELECT id, expires_at_ms, uses_max, uses FROM invite WHERE secret_digest = ?");
+          "SELECT invite.id, expires_at_ms, uses_max, uses, coalesce(account_id, 0), group_name, "
+          "coalesce(banned, 0) FROM invite LEFT JOIN account ON account.id = account_id WHERE "
+          "secret_digest = ?");
       SHOAL_TRY_ASSIGN(some, query.bind(ByteSpan(secret.bytes)).row());
       if (!some) {
         return Error{ErrorCode::kDenied,
@@ -289,11 +312,18 @@ Result<void> HostTable::use_invite(const Digest& secret, Millis now) {
                      "the attach URL's invite has been used as often as it may be; "
                      "ask the administrator for a new URL"};
       }
+      if (query.integer(6) != 0) {
+        return Error{ErrorCode::kDenied,
+                     "the attach URL's invite belongs to an account that is banned by the "
+                     "coordinator's administrator"};
+      }
       id = query.integer(0);
+      membership = {AccountId{query.integer(4)}, query.text(5)};
     }
     Query query = store_.query("UPDATE invite SET uses = uses + 1 WHERE id = ?");
     return query.bind(id).run();
-  });
+  }));
+  return membership;
 }
 
 }  // namespace shoal

@@ -9,6 +9,7 @@
 
 #include "base/digest.h"
 #include "base/secrets.h"
+#include "coordinator/store/account_table.h"
 #include "coordinator/store/store.h"
 #include "schema/limits.h"
 
@@ -23,6 +24,17 @@ struct HostRow {
   std::string name, system, version;
   Standing standing = Standing::kVolunteer;
   Millis enrolled_at, last_seen;
+  AccountId account;  // Who answers for it; 0: nobody else.
+  bool account_banned = false;
+  std::string group;  // Whose work at the level of privacy `group` it may do. May be empty.
+};
+
+// What hosts that are enrolled by an invite belong to.
+struct Membership {
+  AccountId account;  // 0: to none.
+  std::string group;
+
+  friend bool operator==(const Membership&, const Membership&) = default;
 };
 
 struct DeviceRow {
@@ -59,6 +71,7 @@ class HostTable {
   Result<void> update(const HostRow& host);   // Name, system, version, last seen.
   Result<void> set_last_seen(HostId id, Millis at);
   Result<void> set_standing(HostId id, Standing standing);  // kNotFound for an unknown host.
+  Result<void> set_membership(HostId id, const Membership& membership);  // Likewise.
 
   // What the host reports of a device; a new benchmark is added to the old ones. The newest
   // kBenchmarksKept of a device stay.
@@ -72,9 +85,11 @@ class HostTable {
   Result<std::string> device_name(DeviceId device);  // On its host; empty likewise.
 
   // Only the digest of an invite's secret is kept.
-  Result<void> add_invite(const Digest& secret, Millis now, Millis expires_at, int64_t uses_max);
-  // Counts one use. kDenied with a sentence for the owner when unknown, expired or used up.
-  Result<void> use_invite(const Digest& secret, Millis now);
+  Result<void> add_invite(const Digest& secret, Millis now, Millis expires_at, int64_t uses_max,
+                          const Membership& membership = {});
+  // Counts one use. kDenied with a sentence for the owner when unknown, expired, used up, or of an
+  // account that is banned.
+  Result<Membership> use_invite(const Digest& secret, Millis now);
 
  private:
   Result<void> add_benchmark(int64_t device_id, const DeviceRow& device);

@@ -3,13 +3,14 @@
 namespace shoal {
 namespace {
 
-#define WORK_COLUMNS                                                                \
-  "ledger.id, lease_id, session_id, ledger.host_id, device, kind, model, privacy, " \
-  "first_fragment, last_fragment, row_count, flops, credit_parts, ended_at_ms, unit_id"
+#define WORK_COLUMNS                                                                      \
+  "ledger.id, lease_id, session_id, ledger.host_id, device, kind, model, privacy, "       \
+  "first_fragment, last_fragment, row_count, flops, credit_parts, ended_at_ms, unit_id, " \
+  "group_name"
 #define RECEIPT_COLUMNS                                                                 \
   "receipt.id, receipt.host_id, number, ledger_id, verdict, reason, at_ms, signature, " \
   "confirmed_parts_sum, pending_parts_sum, rejected_parts_sum"
-constexpr int kWorkColumns = 15;
+constexpr int kWorkColumns = 16;
 
 LedgerRow work_of(const Query& query) {
   LedgerRow work;
@@ -28,6 +29,8 @@ LedgerRow work_of(const Query& query) {
   work.credit_parts = query.integer(12);
   work.ended_at = Millis{query.integer(13)};
   work.unit = UnitId{query.integer(14)};
+  work.group = query.text(15);
+  if (!work.group.empty()) work.privacy = "group";
   return work;
 }
 
@@ -59,6 +62,27 @@ JudgedWork judged_of(const Query& query) {
   return {work_of(query), receipt_of(query, kWorkColumns)};
 }
 
+Result<LedgerDayRow> day_of_row(const Query& query) {
+  LedgerDayRow row;
+  row.day = query.integer(0);
+  row.last_receipt_id = query.integer(1);
+  row.receipts = query.integer(2);
+  SHOAL_TRY_ASSIGN(root, Digest::from_bytes(query.blob(3)));
+  row.root = root;
+  SHOAL_TRY_ASSIGN(previous, Digest::from_bytes(query.blob(4)));
+  row.previous_root = previous;
+  row.signature = query.blob(5);
+  return row;
+}
+
+Result<std::optional<LedgerDayRow>> one_day(Query query) {
+  SHOAL_TRY_ASSIGN(some, query.row());
+  if (!some) return std::optional<LedgerDayRow>();
+  SHOAL_TRY_ASSIGN(day, day_of_row(query));
+  day.chunks = query.blob(6);
+  return std::optional<LedgerDayRow>(std::move(day));
+}
+
 Result<int64_t> one_number(Query query) {
   SHOAL_TRY_ASSIGN(some, query.row());
   SHOAL_CHECK(some);
@@ -87,15 +111,17 @@ Result<bool> LedgerTable::is_judged(int64_t ledger_id) {
 Result<int64_t> LedgerTable::add(const LedgerRow& work) {
   Query query = store_.query(
       "INSERT INTO ledger (lease_id, session_id, host_id, device, kind, model, privacy, "
-      "first_fragment, last_fragment, row_count, flops, credit_parts, ended_at_ms, unit_id) "
-      "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+      "first_fragment, last_fragment, row_count, flops, credit_parts, ended_at_ms, unit_id, "
+      "group_name) "
+      "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
   SHOAL_TRY(query.bind(work.lease.value)
                 .bind(work.session.value)
                 .bind(work.host.value)
                 .bind(work.device)
                 .bind(work.kind)
                 .bind(work.model)
-                .bind(work.privacy)
+                // A group says the level of privacy by itself (0004_accounts.sql).
+                .bind(work.group.empty() ? work.privacy : std::string("public"))
                 .bind(work.first_fragment)
                 .bind(work.last_fragment)
                 .bind(work.rows)
@@ -103,6 +129,7 @@ Result<int64_t> LedgerTable::add(const LedgerRow& work) {
                 .bind(work.credit_parts)
                 .bind(work.ended_at.count)
                 .bind(work.unit.value)
+                .bind(work.group)
                 .run());
   return store_.last_id();
 }
@@ -151,15 +178,17 @@ Result<std::vector<SessionId>> LedgerTable::unended_sessions() {
 
 Result<std::vector<UnendedLease>> LedgerTable::unended_leases() {
   Query query = store_.query(
-      "SELECT lease.id, session_id, host_id, device, model, privacy, first_fragment, last_fragment "
-      "FROM lease JOIN session ON session.id = session_id WHERE lease.ended_at_ms = 0");
+      "SELECT lease.id, session_id, host_id, device, model, privacy, first_fragment, "
+      "last_fragment, "
+      "group_name FROM lease JOIN session ON session.id = session_id WHERE lease.ended_at_ms = 0");
   return all_of<UnendedLease>(std::move(query), [](const Query& row) {
     return UnendedLease{LeaseId{row.integer(0)},
                         SessionId{row.integer(1)},
                         HostId{row.integer(2)},
                         row.text(3),
                         row.text(4),
-                        row.text(5),
+                        row.text(8).empty() ? row.text(5) : "group",
+                        row.text(8),
                         row.integer(6),
                         row.integer(7)};
   });
@@ -181,6 +210,75 @@ Result<std::vector<JudgedWork>> LedgerTable::all_receipts(int64_t after_id, int6
                              "ledger_id WHERE receipt.id > ? ORDER BY receipt.id LIMIT ?");
   query.bind(after_id).bind(count_max);
   return all_of(std::move(query), judged_of);
+}
+
+Result<std::vector<ReceiptPlace>> LedgerTable::places(HostId host, int64_t after_number,
+                                                      int64_t last_id, int64_t count_max) {
+  Query query = store_.query(
+      "SELECT id, number FROM receipt WHERE host_id = ? AND number > ? AND id <= ? ORDER BY number "
+      "LIMIT ?");
+  query.bind(host.value).bind(after_number).bind(last_id).bind(count_max);
+  return all_of<ReceiptPlace>(std::move(query), [](const Query& row) {
+    return ReceiptPlace{row.integer(0), row.integer(1)};
+  });
+}
+
+Result<std::optional<int64_t>> LedgerTable::receipt_id(HostId host, int64_t number) {
+  Query query = store_.query("SELECT id FROM receipt WHERE host_id = ? AND number = ?");
+  SHOAL_TRY_ASSIGN(some, query.bind(host.value).bind(number).row());
+  if (!some) return std::optional<int64_t>();
+  return std::optional<int64_t>(query.integer(0));
+}
+
+Result<bool> LedgerTable::is_banned(HostId host) {
+  Query query = store_.query(
+      "SELECT 1 FROM host LEFT JOIN account ON account.id = account_id "
+      "WHERE host.id = ? AND (standing = 'banned' OR banned = 1)");
+  return query.bind(host.value).row();
+}
+
+Result<void> LedgerTable::add_day(const LedgerDayRow& day) {
+  Query query = store_.query(
+      "INSERT INTO ledger_day (day, last_receipt_id, receipt_count, chunks, root, previous_root, "
+      "signature) VALUES (?, ?, ?, ?, ?, ?, ?)");
+  return query.bind(day.day)
+      .bind(day.last_receipt_id)
+      .bind(day.receipts)
+      .bind(ByteSpan(day.chunks))
+      .bind(ByteSpan(day.root.bytes))
+      .bind(ByteSpan(day.previous_root.bytes))
+      .bind(ByteSpan(day.signature))
+      .run();
+}
+
+Result<std::vector<LedgerDayRow>> LedgerTable::days(int64_t from_day, int64_t count_max) {
+  std::vector<LedgerDayRow> days;
+  Query query = store_.query(
+      "SELECT day, last_receipt_id, receipt_count, root, previous_root, signature FROM ledger_day "
+      "WHERE day >= ? ORDER BY day LIMIT ?");
+  query.bind(from_day).bind(count_max);
+  while (true) {
+    SHOAL_TRY_ASSIGN(some, query.row());
+    if (!some) return days;
+    SHOAL_TRY_ASSIGN(day, day_of_row(query));
+    days.push_back(std::move(day));
+  }
+}
+
+Result<std::optional<LedgerDayRow>> LedgerTable::day_from(int64_t day) {
+  Query query = store_.query(
+      "SELECT day, last_receipt_id, receipt_count, root, previous_root, signature, chunks "
+      "FROM ledger_day WHERE day >= ? ORDER BY day LIMIT 1");
+  query.bind(day);
+  return one_day(std::move(query));
+}
+
+Result<std::optional<LedgerDayRow>> LedgerTable::day_before(int64_t day) {
+  Query query = store_.query(
+      "SELECT day, last_receipt_id, receipt_count, root, previous_root, signature, chunks "
+      "FROM ledger_day WHERE day < ? ORDER BY day DESC LIMIT 1");
+  query.bind(day);
+  return one_day(std::move(query));
 }
 
 Result<int64_t> LedgerTable::count() {

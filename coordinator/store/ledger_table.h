@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/digest.h"
 #include "coordinator/store/store.h"
 
 namespace shoal {
@@ -17,6 +18,7 @@ struct LedgerRow {
   UnitId unit;        // Of a unit's; else 0.
   HostId host;
   std::string device, kind, model, privacy;
+  std::string group;  // With the privacy "group": whose hosts alone took part.
   int64_t first_fragment = 0, last_fragment = 0;
   int64_t rows = 0;
   Flops flops;
@@ -43,6 +45,10 @@ struct ReceiptRow {
   LedgerSums sums;  // With this verdict.
 };
 
+struct ReceiptPlace {
+  int64_t id = 0, number = 0;
+};
+
 struct JudgedWork {
   LedgerRow work;
   ReceiptRow receipt;
@@ -53,8 +59,18 @@ struct UnendedLease {
   LeaseId lease;
   SessionId session;
   HostId host;
-  std::string device, model, privacy;
+  std::string device, model, privacy, group;
   int64_t first_fragment = 0, last_fragment = 0;
+};
+
+// All receipts after those of the day before, up to `last_receipt_id`.
+struct LedgerDayRow {
+  int64_t day = 0;  // Since 1970-01-01, UTC.
+  int64_t last_receipt_id = 0;
+  int64_t receipts = 0;
+  ByteVector chunks;  // See session/ledger_days.cpp. Empty in lists.
+  Digest root, previous_root;
+  ByteVector signature;
 };
 
 class LedgerTable {
@@ -86,7 +102,21 @@ class LedgerTable {
   Result<std::vector<JudgedWork>> receipts(HostId host, int64_t after_number, int64_t count_max);
   // All hosts' in the order in which they were written.
   Result<std::vector<JudgedWork>> all_receipts(int64_t after_id, int64_t count_max);
+  // One host's with ids up to `last_id` and numbers after `after_number`, in order.
+  Result<std::vector<ReceiptPlace>> places(HostId host, int64_t after_number, int64_t last_id,
+                                           int64_t count_max);
+  // The id of a host's receipt; empty when there is none.
+  Result<std::optional<int64_t>> receipt_id(HostId host, int64_t number);
   Result<int64_t> count();
+
+  // Whether the host, or the account that it belongs to, is banned.
+  Result<bool> is_banned(HostId host);
+
+  Result<void> add_day(const LedgerDayRow& day);
+  // Those from this day on, in order, without their chunks.
+  Result<std::vector<LedgerDayRow>> days(int64_t from_day, int64_t count_max);
+  Result<std::optional<LedgerDayRow>> day_from(int64_t day);    // The first from it on, whole.
+  Result<std::optional<LedgerDayRow>> day_before(int64_t day);  // The last before it, likewise.
 
  private:
   Store& store_;

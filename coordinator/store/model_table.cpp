@@ -16,13 +16,14 @@ Result<ModelId> ModelTable::add(const ModelRow& model) {
     }
     {
       Query query = store_.query(
-          "INSERT INTO model (name, digest, manifest, purpose, published_at_ms) "
-          "VALUES (?, ?, ?, ?, ?)");
+          "INSERT INTO model (name, digest, manifest, purpose, published_at_ms, group_name) "
+          "VALUES (?, ?, ?, ?, ?, ?)");
       SHOAL_TRY(query.bind(model.name)
                     .bind(ByteSpan(model.digest.bytes))
                     .bind(as_bytes(model.manifest))
                     .bind(model.purpose)
                     .bind(model.published_at.count)
+                    .bind(model.group)
                     .run());
     }
     id = ModelId{store_.last_id()};
@@ -62,7 +63,8 @@ Result<std::vector<ModelRow>> ModelTable::list(int64_t count_max) {
   std::vector<ModelRow> models;
   Query query = store_.query(
       "SELECT model.id, name, model.digest, published_at_ms, count(fragment), "
-      "coalesce(sum(sealed_bytes), 0), purpose FROM model LEFT JOIN shard ON model_id = model.id "
+      "coalesce(sum(sealed_bytes), 0), purpose, group_name FROM model LEFT JOIN shard ON model_id "
+      "= model.id "
       "GROUP BY model.id ORDER BY name LIMIT ?");
   query.bind(count_max);
   while (true) {
@@ -77,6 +79,7 @@ Result<std::vector<ModelRow>> ModelTable::list(int64_t count_max) {
     model.fragments = query.integer(4);
     model.sealed_bytes = query.integer(5);
     model.purpose = query.text(6);
+    model.group = query.text(7);
     models.push_back(std::move(model));
   }
 }
@@ -85,7 +88,8 @@ Result<std::optional<ModelRow>> ModelTable::find(const std::string& name) {
   ModelRow model;
   {
     Query query = store_.query(
-        "SELECT id, digest, manifest, published_at_ms, purpose FROM model WHERE name = ?");
+        "SELECT id, digest, manifest, published_at_ms, purpose, group_name FROM model WHERE name = "
+        "?");
     SHOAL_TRY_ASSIGN(some, query.bind(name).row());
     if (!some) return std::optional<ModelRow>();
     model.id = ModelId{query.integer(0)};
@@ -95,6 +99,7 @@ Result<std::optional<ModelRow>> ModelTable::find(const std::string& name) {
     model.manifest = as_text(query.blob(2));
     model.published_at = Millis{query.integer(3)};
     model.purpose = query.text(4);
+    model.group = query.text(5);
   }
   Query query = store_.query(
       "SELECT digest, sealed_bytes, wrapped_key FROM shard WHERE model_id = ? ORDER BY fragment");

@@ -23,6 +23,7 @@ struct ModelRow {
   Digest digest;         // Of the manifest.
   std::string manifest;  // JSON. Empty in lists.
   std::string purpose;   // For volunteers. May be empty.
+  std::string group;     // Whose hosts alone may hold it; empty: all may.
   Millis published_at;
   std::vector<ShardRow> shards;  // By fragment. Empty in lists.
   int64_t fragments = 0;

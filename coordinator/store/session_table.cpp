@@ -4,13 +4,15 @@ namespace shoal {
 
 Result<SessionId> SessionTable::start(const SessionRow& session) {
   Query query = store_.query(
-      "INSERT INTO session (model, privacy, state, prompt_tokens, started_at_ms) VALUES (?, ?, ?, "
-      "?, ?)");
+      "INSERT INTO session (model, privacy, state, prompt_tokens, started_at_ms, group_name) "
+      "VALUES (?, ?, ?, ?, ?, ?)");
+  // A group says the level of privacy by itself (0004_accounts.sql).
   SHOAL_TRY(query.bind(session.model)
-                .bind(session.privacy)
+                .bind(session.group.empty() ? session.privacy : std::string("public"))
                 .bind(session.state)
                 .bind(session.prompt_tokens)
                 .bind(session.started_at.count)
+                .bind(session.group)
                 .run());
   return SessionId{store_.last_id()};
 }
@@ -77,7 +79,8 @@ Result<std::vector<SessionRow>> SessionTable::list(int64_t ended_max) {
   std::vector<SessionRow> sessions;
   Query query = store_.query(
       "SELECT id, model, privacy, state, reason, prompt_tokens, tokens, relayed_bytes, failovers, "
-      "gap_ms_max, started_at_ms, ended_at_ms FROM session WHERE ended_at_ms = 0 OR id IN "
+      "gap_ms_max, started_at_ms, ended_at_ms, group_name FROM session WHERE ended_at_ms = 0 OR id "
+      "IN "
       "(SELECT id FROM session WHERE ended_at_ms <> 0 ORDER BY id DESC LIMIT ?) ORDER BY id DESC");
   query.bind(ended_max);
   while (true) {
@@ -96,6 +99,8 @@ Result<std::vector<SessionRow>> SessionTable::list(int64_t ended_max) {
     session.gap_max = Millis{query.integer(9)};
     session.started_at = Millis{query.integer(10)};
     session.ended_at = Millis{query.integer(11)};
+    session.group = query.text(12);
+    if (!session.group.empty()) session.privacy = "group";
     sessions.push_back(std::move(session));
   }
 }

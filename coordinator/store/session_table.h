@@ -12,7 +12,8 @@ namespace shoal {
 struct SessionRow {
   SessionId id;
   std::string model;
-  std::string privacy;  // "public" or "anchored".
+  std::string privacy;  // "public", "anchored" or "group".
+  std::string group;    // With "group": whose hosts alone take part.
   std::string state;    // planning, loading, running, repairing, done, failed, cancelled
   std::string reason;
   int64_t prompt_tokens = 0, tokens = 0, relayed_bytes = 0, failovers = 0;

@@ -34,6 +34,7 @@ Flops work_flops(std::span<const FragmentCost> fragments, int64_t rows) {
 }
 
 Judgement judge(const LeaseEnd& end) {
+  if (end.host_banned) return {Verdict::kRejected, "credit.host_banned"};
   if (end.wrong_answer) return {Verdict::kRejected, "credit.wrong_answer"};
   if (end.host_distrusted) return {Verdict::kRejected, "credit.host_distrusted"};
   if (end.forgotten) return {Verdict::kRejected, "credit.coordinator_restarted"};

@@ -26,6 +26,7 @@ enum class Verdict { kPending, kConfirmed, kRejected };
 
 // How a lease ended.
 struct LeaseEnd {
+  bool host_banned = false;      // An administrator banned its host, or the host's account.
   bool wrong_answer = false;     // The stage answered what cannot be right.
   bool host_distrusted = false;  // Another stage of its host did, in the same session.
   bool session_over = false;
@@ -39,7 +40,7 @@ struct Judgement {
 
 // Rows that were answered count, whoever ended the stage or the session and why: a volunteer's
 // machine did the work. What cannot be right counts nothing, and neither does what its host did
-// beside it.
+// beside it, nor what is not confirmed yet of a host that is banned.
 Judgement judge(const LeaseEnd& end);
 
 }  // namespace shoal

@@ -128,6 +128,22 @@ void ProcessTest::starts_answers_and_stops_in_order() {
   QVERIFY(has(folder.run("shoalctl", {"ledger", "list"}).out, "No hosts yet"));
   QCOMPARE(folder.run("shoalctl", {"ledger", "show", "7"}).code, 3);
   QVERIFY(has(folder.run("shoalctl", {"ledger", "reconcile"}).out, "signatures agree"));
+  QVERIFY(has(folder.run("shoalctl", {"ledger", "list", "--csv"}).out, "host_id,host,account,"));
+  QVERIFY(has(folder.run("shoalctl", {"ledger", "root"}).out, "No day"));
+  QCOMPARE(folder.run("shoalctl", {"ledger", "root", "--day", "2026-02-30"}).code, 2);
+  QCOMPARE(folder.run("shoalctl", {"ledger", "root", "--day", "2026-02-28"}).code, 3);
+  QVERIFY(has(folder.run("shoalctl", {"account", "list"}).out, "No accounts yet"));
+  QCOMPARE(folder.run("shoalctl", {"account", "create", "ann"}).code, 0);
+  QCOMPARE(folder.run("shoalctl", {"team", "create", "reds"}).code, 0);
+  QCOMPARE(folder.run("shoalctl", {"team", "join", "ann", "reds"}).code, 0);
+  QVERIFY(has(folder.run("shoalctl", {"account", "list"}).out, "reds"));
+  QVERIFY(has(folder.run("shoalctl", {"team", "list"}).out, "ann"));
+  QCOMPARE(folder.run("shoalctl", {"invite", "--account", "eve"}).code, 3);
+  QVERIFY(has(folder.run("shoalctl", {"invite", "--account", "ann", "--group", "lab"}).out,
+              address.c_str()));
+  QVERIFY(has(folder.run("shoalctl", {"account", "ban", "ann"}).out, "banned"));
+  QVERIFY(has(folder.run("shoalctl", {"account", "list"}).out, "banned"));
+  QVERIFY(has(folder.run("shoalctl", {"account", "unban", "ann"}).out, "not banned"));
   QVERIFY(
       has(folder.run("shoalctl", {"--json", "ledger", "reconcile"}).out, "\"problem_count\":0"));
   const Answer none = folder.run("shoalctl", {"generate", "--model", "m", "--prompt", "p"});

@@ -330,10 +330,11 @@ FakeHost& World::add_host(const std::string& name, HostOptions options) {
   return *hosts.back();
 }
 
-void World::publish(const ToyModel& model, const std::string& purpose) {
+void World::publish(const ToyModel& model, const std::string& purpose, const std::string& group) {
   auto request = admin().publishModelRequest();
   request.setManifest(model.manifest);
   request.setPurpose(purpose);
+  request.setGroup(group);
   auto keys = request.initKeys(static_cast<uint>(model.keys.size()));
   for (uint i = 0; i < keys.size(); ++i) keys.set(i, rpc::kj_bytes(model.keys[i].view()));
   auto upload = run(kj::Promise<capnp::Response<rpc::Admin::PublishModelResults>>(request.send()))
@@ -403,7 +404,10 @@ kj::Promise<Generated> World::generate_promise(GenerateAsk ask) {
   request.setStagesMin(ask.stages_min);
   auto cuts = request.initCuts(static_cast<uint>(ask.cuts.size()));
   for (uint i = 0; i < cuts.size(); ++i) cuts.set(i, ask.cuts[i]);
-  request.setPrivacy(ask.anchored ? rpc::Privacy::ANCHORED : rpc::Privacy::PUBLIC);
+  request.setPrivacy(ask.anchored        ? rpc::Privacy::ANCHORED
+                     : ask.group.empty() ? rpc::Privacy::PUBLIC
+                                         : rpc::Privacy::GROUP);
+  request.setGroup(ask.group);
   request.setIgnoreEos(ask.ignore_eos);
   call.setSink(kj::heap<SinkServer>(*out, ask.on_token));
   kj::Promise<capnp::Response<rpc::Admin::GenerateResults>> sent = call.send();

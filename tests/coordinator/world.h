@@ -101,6 +101,7 @@ struct GenerateAsk {
   uint32_t stages_min = 3;
   std::vector<uint32_t> cuts;
   bool anchored = false, ignore_eos = false;
+  std::string group;                           // Not empty: the level of privacy of that name.
   std::function<void(size_t count)> on_token;  // After each token, with how many there are.
 };
 
@@ -130,7 +131,8 @@ class World {
   void kill();
 
   FakeHost& add_host(const std::string& name, HostOptions options = {});  // Connected.
-  void publish(const ToyModel& model, const std::string& purpose = "");
+  void publish(const ToyModel& model, const std::string& purpose = "",
+               const std::string& group = "");
   rpc::Admin::Client admin() { return coordinator->admin_door().castAs<rpc::Admin>(); }
 
   // Runs the loop, and moves time whenever nothing else can happen.
