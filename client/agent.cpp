@@ -587,6 +587,19 @@ Result<void> Agent::receipts_came(const CoordinatorLink& link,
   return {};
 }
 
+std::optional<CoordinatorLink::Needs::DayWanted> Agent::day_wanted(const CoordinatorLink& link) {
+  // Proofs are checked against receipts that are here.
+  if (receipts_wanted(link)) return {};
+  const Records::DayWanted wanted = parts_.records.day_wanted(link.url().pin);
+  if (link.standing().newest_day < wanted.from_day || link.standing().newest_day == 0) return {};
+  return DayWanted{wanted.from_day, wanted.after_number};
+}
+
+Result<void> Agent::day_came(const CoordinatorLink& link, const LedgerDay& day,
+                             const std::vector<ReceiptProof>& proofs, bool more) {
+  return parts_.records.accept_day(link.url().pin, day, proofs, more);
+}
+
 rpc::Task<CoordinatorCard> Agent::preview(std::string text) {
   const Result<rpc::AttachUrl> url = rpc::parse_attach_url(text);
   if (!url.ok()) rpc::throw_error(url.error());

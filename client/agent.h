@@ -148,6 +148,9 @@ class Agent final : private LentDevice::Needs,
   std::optional<uint64_t> receipts_wanted(const CoordinatorLink& link) override;
   Result<void> receipts_came(const CoordinatorLink& link,
                              const std::vector<Receipt>& receipts) override;
+  std::optional<DayWanted> day_wanted(const CoordinatorLink& link) override;
+  Result<void> day_came(const CoordinatorLink& link, const LedgerDay& day,
+                        const std::vector<ReceiptProof>& proofs, bool more) override;
 
   // HostServer::Needs
   Result<rpc::Worker::Client> worker_of(const std::string& device_id) override;

@@ -181,6 +181,9 @@ void write_receipt_report(const ReceiptReport& report, rpc::ReceiptReport::Build
   to.setCreditConfirmed(report.credit_confirmed);
   to.setCreditStated(report.credit_stated);
   to.setAgrees(report.agrees);
+  to.setDays(static_cast<uint32_t>(std::min<uint64_t>(report.days, UINT32_MAX)));
+  to.setInDays(report.in_days);
+  to.setNewestDay(report.newest_day);
   write_message(report.why, to.initWhy());
 }
 

@@ -16,6 +16,7 @@ std::string text_within(capnp::Text::Reader text, size_t bytes_max, bool keep_li
 // All texts of a card that is kept: a snapshot carries it with every change.
 constexpr size_t kCardBytesMax = size_t{256} << 10;
 constexpr size_t kOfferBytes = 64;  // Beside its texts.
+constexpr size_t kCreditUnitBytesMax = 32;
 
 double credit_within(double value) { return std::isfinite(value) ? std::max(value, 0.0) : 0.0; }
 
@@ -59,6 +60,12 @@ HostStanding read_standing(rpc::HostStanding::Reader from) {
                                 text_within(in.getState(), limits::kNameBytesMax),
                                 read_message(in.getWhy()), Millis{in.getSinceMs()}});
   }
+  standing.credit_rate = credit_within(from.getCreditRate());
+  standing.credit_unit = text_within(from.getCreditUnit(), kCreditUnitBytesMax);
+  standing.account = text_within(from.getAccount(), limits::kNameBytesMax);
+  standing.team = text_within(from.getTeam(), limits::kNameBytesMax);
+  standing.group = text_within(from.getGroup(), limits::kNameBytesMax);
+  standing.newest_day = std::max<int64_t>(from.getNewestLedgerDay(), 0);
   return standing;
 }
 
@@ -79,6 +86,12 @@ void write_standing(const HostStanding& standing, rpc::HostStanding::Builder to)
   to.setCreditConfirmed(standing.confirmed);
   to.setCreditPending(standing.pending);
   to.setCreditRejected(standing.rejected);
+  to.setCreditRate(standing.credit_rate);
+  to.setCreditUnit(standing.credit_unit);
+  to.setAccount(standing.account);
+  to.setTeam(standing.team);
+  to.setGroup(standing.group);
+  to.setNewestLedgerDay(standing.newest_day);
   auto devices = to.initDevices(static_cast<uint32_t>(standing.devices.size()));
   for (uint32_t i = 0; i < devices.size(); ++i) {
     devices[i].setDeviceId(standing.devices[i].id);

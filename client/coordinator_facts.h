@@ -35,6 +35,10 @@ struct HostStanding {
   uint64_t newest_receipt = 0;
   double confirmed = 0, pending = 0, rejected = 0;
   std::vector<Device> devices;
+  double credit_rate = 0;            // What a credit is worth, in units of `credit_unit`.
+  std::string credit_unit;           // Empty: nothing but itself.
+  std::string account, team, group;  // What this host belongs to; each may be empty.
+  int64_t newest_day = 0;            // With a root over its receipts; 0: none.
 };
 
 // Both cut what is too long and make it printable; numbers that are none become 0. Of a card whose

@@ -312,6 +312,8 @@ rpc::Task<void> CoordinatorLink::tend() {
       receipts_due_ = false;
       kj::Promise<void> brought = bring_receipts();
       co_await kj::mv(brought);
+      kj::Promise<void> days_brought = bring_days();
+      co_await kj::mv(days_brought);
       continue;
     }
     kj::Promise<void> wanted = tend_wanted_.wait();
@@ -360,11 +362,7 @@ rpc::Task<void> CoordinatorLink::bring_receipts() {
       if (receipts.empty()) co_return;
       const Result<void> stored = needs_.receipts_came(*this, receipts);
       if (!stored.ok()) {
-        const Millis wait = receipts_back_off_.next();
-        receipts_not_before_ = clock_.now_monotonic() + wait;
-        log_warning(
-            "link", "receipts_not_stored",
-            {{"coordinator", where(url_)}, {"cause", stored.error()}, {"retry_in_ms", wait}});
+        put_receipts_off("receipts_not_stored", stored.error());
         co_return;
       }
       receipts_back_off_.reset();
@@ -372,6 +370,42 @@ rpc::Task<void> CoordinatorLink::bring_receipts() {
   } catch (const kj::Exception& exception) {
     if (exception.getType() != kj::Exception::Type::UNIMPLEMENTED) throw;
   }
+}
+
+rpc::Task<void> CoordinatorLink::bring_days() {
+  try {
+    for (int calls = 0; calls < kReceiptCallsPerPing; ++calls) {
+      const std::optional<Needs::DayWanted> wanted = needs_.day_wanted(*this);
+      if (!wanted) co_return;
+      auto request = KJ_ASSERT_NONNULL(logged_in_).session.ledgerDayRequest();
+      request.setFromDay(wanted->from_day);
+      request.setAfterNumber(wanted->after_number);
+      request.setCountMax(kReceiptsPerCall);
+      kj::Promise<capnp::Response<rpc::HostSession::LedgerDayResults>> asked = request.send();
+      const auto answer = co_await timer_.timeoutAfter(waits_.answer_max, kj::mv(asked));
+      const LedgerDay day = read_ledger_day(answer.getDay());
+      if (day.count == 0) co_return;
+      std::vector<ReceiptProof> proofs;
+      for (const auto in : answer.getProofs()) {
+        if (proofs.size() == kReceiptsPerCall) break;
+        proofs.push_back(read_receipt_proof(in));
+      }
+      const Result<void> stored = needs_.day_came(*this, day, proofs, answer.getMore());
+      if (!stored.ok()) {
+        put_receipts_off("ledger_day_not_stored", stored.error());
+        co_return;
+      }
+    }
+  } catch (const kj::Exception& exception) {
+    if (exception.getType() != kj::Exception::Type::UNIMPLEMENTED) throw;
+  }
+}
+
+void CoordinatorLink::put_receipts_off(const char* event, const Error& cause) {
+  const Millis wait = receipts_back_off_.next();
+  receipts_not_before_ = clock_.now_monotonic() + wait;
+  log_warning("link", event,
+              {{"coordinator", where(url_)}, {"cause", cause}, {"retry_in_ms", wait}});
 }
 
 kj::Promise<void> CoordinatorLink::leave(std::string reason) {

@@ -19,6 +19,7 @@
 #include "client/coordinator_facts.h"
 #include "client/loop.h"
 #include "schema/coordinator.capnp.h"
+#include "schema/ledger_day.h"
 #include "schema/task.h"
 #include "schema/transport.h"
 
@@ -83,6 +84,17 @@ class CoordinatorLink {
     // An error ends the bringing for a while that grows.
     virtual Result<void> receipts_came(const CoordinatorLink& link,
                                        const std::vector<Receipt>& receipts) = 0;
+    // Which day's root is wanted, and proofs after which receipt; none: there is nothing to bring.
+    struct DayWanted {
+      int64_t from_day = 0;
+      uint64_t after_number = 0;
+    };
+    virtual std::optional<DayWanted> day_wanted(const CoordinatorLink&) { return {}; }
+    // Likewise.
+    virtual Result<void> day_came(const CoordinatorLink&, const LedgerDay&,
+                                  const std::vector<ReceiptProof>&, bool /*more*/) {
+      return {};
+    }
   };
 
   struct Waits {
@@ -138,6 +150,8 @@ class CoordinatorLink {
   rpc::Task<void> tend();
   rpc::Task<void> describe();
   rpc::Task<void> bring_receipts();
+  rpc::Task<void> bring_days();
+  void put_receipts_off(const char* event, const Error& cause);
   void set_state(State state, std::string reason);
   void drop_connection();
 

@@ -210,9 +210,7 @@ std::vector<KnownClass> known_classes(rpc::Snapshot::Reader snapshot) {
   return classes;
 }
 
-const char* privacy_word(const JobClass& job_class) {
-  return job_class.anchored ? "anchored" : "public";
-}
+const char* privacy_word(const JobClass& job_class) { return privacy_name(job_class); }
 
 Result<void> list_consents(const CommandOptions& options) {
   return ask_agent(options, [&](AgentSession& session) -> Result<void> {
@@ -296,8 +294,8 @@ void add_consent(Commands& commands, CLI::App& group, const char* name, const ch
   command.add_option("model", choice.model, "As 'consent list' names it")->required();
   command.add_option("--coordinator", choice.coordinator,
                      "By URL or name; none: all that offer it");
-  command.add_option("--privacy", choice.privacy, "public or anchored; none: both")
-      ->check(CLI::IsMember({"public", "anchored"}));
+  command.add_option("--privacy", choice.privacy, "public, anchored or group; none: all")
+      ->check(CLI::IsMember({"public", "anchored", "group"}));
 }
 
 }  // namespace

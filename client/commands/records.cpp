@@ -1,12 +1,14 @@
 // trace, stats, history, receipts: what the client did, why, and what it is owed.
 
 #include <cmath>
+#include <optional>
 
 #include "base/clock.h"
 #include "base/text.h"
 #include "client/commands/commands.h"
 #include "client/commands/wire_json.h"
 #include "client/commands/words.h"
+#include "schema/ledger_day.h"
 #include "schema/limits.h"
 
 namespace shoal::client {
@@ -78,6 +80,25 @@ Result<void> show_trace(const CommandOptions& options, const TraceQuestion& ques
 
 // --- stats
 
+struct Worth {
+  double rate = 0;
+  std::string unit;
+};
+
+// What credit is worth, where all coordinators say the same: the statistics do not know which of
+// them a credit came from.
+std::optional<Worth> worth_of_all(rpc::Snapshot::Reader snapshot) {
+  std::optional<Worth> worth;
+  for (const auto connection : snapshot.getConnections()) {
+    const auto standing = connection.getStanding();
+    const std::string unit = standing.getCreditUnit().cStr();
+    if (unit.empty()) return {};
+    if (worth && (worth->unit != unit || worth->rate != standing.getCreditRate())) return {};
+    worth = Worth{standing.getCreditRate(), unit};
+  }
+  return worth;
+}
+
 struct StatsQuestion {
   int days = 7;
   std::string from, to;  // Dates; instead of days.
@@ -109,37 +130,45 @@ Result<void> show_statistics(const CommandOptions& options, const StatsQuestion&
     request.setStepMs(step);
     const auto answer = session.ask(kj::mv(request));
     const DeviceNames names(session);
-    Table table({{"start_ms", "FROM"},
-                 {"device", "DEVICE"},
-                 {"credit_confirmed", "CREDIT"},
-                 {"credit_pending", "PENDING"},
-                 {"credit_rejected", "REJECTED"},
-                 {"rows", "ROWS"},
-                 {"worked_ms", "WORKED"},
-                 {"allowed_ms", "ALLOWED"},
-                 {"kilowatt_hours", "KWH"},
-                 {"cost", "COST"},
-                 {"bytes_down", "DOWN"},
-                 {"bytes_up", "UP"},
-                 {"temperature_max", "HOTTEST"},
-                 {"watts_mean", "WATTS"}});
+    const auto now = session.ask(session.agent.snapshotRequest());
+    const std::optional<Worth> worth = worth_of_all(now.getSnapshot());
+    const std::string earned = worth ? "EARNED (" + printable(worth->unit) + ")" : "";
+    std::vector<Column> columns = {{"start_ms", "FROM"},
+                                   {"device", "DEVICE"},
+                                   {"credit_confirmed", "CREDIT"},
+                                   {"credit_pending", "PENDING"},
+                                   {"credit_rejected", "REJECTED"},
+                                   {"rows", "ROWS"},
+                                   {"worked_ms", "WORKED"},
+                                   {"allowed_ms", "ALLOWED"},
+                                   {"kilowatt_hours", "KWH"},
+                                   {"cost", "COST"},
+                                   {"bytes_down", "DOWN"},
+                                   {"bytes_up", "UP"},
+                                   {"temperature_max", "HOTTEST"},
+                                   {"watts_mean", "WATTS"}};
+    if (worth) columns.push_back({"earned", earned});
+    Table table(std::move(columns));
     for (const auto row : answer.getRows()) {
       const auto totals = row.getTotals();
-      table.add({time_cell(row.getStartMs()),
-                 {row.getDeviceId().size() == 0 ? "-" : names.of(row.getDeviceId().cStr()),
-                  row.getDeviceId().cStr()},
-                 real_cell(totals.getCreditConfirmed(), kCreditDigits),
-                 real_cell(totals.getCreditPending(), kCreditDigits),
-                 real_cell(totals.getCreditRejected(), kCreditDigits),
-                 count_cell(totals.getRows()),
-                 duration_cell(totals.getWorkedMs()),
-                 duration_cell(totals.getAllowedMs()),
-                 real_cell(totals.getKilowattHours(), 3),
-                 real_cell(totals.getCost(), 2),
-                 bytes_cell(totals.getBytesDown()),
-                 bytes_cell(totals.getBytesUp()),
-                 real_cell(row.getTemperatureMax(), 0),
-                 real_cell(row.getWattsMean(), 0)});
+      std::vector<Cell> cells = {
+          time_cell(row.getStartMs()),
+          {row.getDeviceId().size() == 0 ? "-" : names.of(row.getDeviceId().cStr()),
+           row.getDeviceId().cStr()},
+          real_cell(totals.getCreditConfirmed(), kCreditDigits),
+          real_cell(totals.getCreditPending(), kCreditDigits),
+          real_cell(totals.getCreditRejected(), kCreditDigits),
+          count_cell(totals.getRows()),
+          duration_cell(totals.getWorkedMs()),
+          duration_cell(totals.getAllowedMs()),
+          real_cell(totals.getKilowattHours(), 3),
+          real_cell(totals.getCost(), 2),
+          bytes_cell(totals.getBytesDown()),
+          bytes_cell(totals.getBytesUp()),
+          real_cell(row.getTemperatureMax(), 0),
+          real_cell(row.getWattsMean(), 0)};
+      if (worth) cells.push_back(real_cell(totals.getCreditConfirmed() * worth->rate, 2));
+      table.add(std::move(cells));
     }
     show(options, table, question.csv, "rows", "Nothing was done in this time.");
     return {};
@@ -258,6 +287,9 @@ Result<void> verify_receipts(const CommandOptions& options, bool csv) {
                  {"count", "RECEIPTS"},
                  {"genuine", "GENUINE"},
                  {"missing", "MISSING"},
+                 {"days", "DAYS CHECKED"},
+                 {"newest_day", ""},
+                 {"in_days", "IN THEIR DAYS"},
                  {"credit_confirmed", "CREDIT PROVED"},
                  {"credit_stated", "CREDIT STATED"},
                  {"why", "WHY"}});
@@ -269,6 +301,9 @@ Result<void> verify_receipts(const CommandOptions& options, bool csv) {
                  count_cell(report.getCount()),
                  count_cell(report.getGenuine()),
                  count_cell(report.getMissing()),
+                 count_cell(report.getDays()),
+                 {"", report.getDays() == 0 ? Json() : Json(day_text(report.getNewestDay()))},
+                 count_cell(report.getInDays()),
                  real_cell(report.getCreditConfirmed(), kCreditDigits),
                  real_cell(report.getCreditStated(), kCreditDigits),
                  sentence(report.getWhy())});
@@ -320,7 +355,7 @@ void add_record_commands(Commands& commands) {
                                             : list_receipts(options, receipts.csv);
                    });
   receipts_command.add_flag("--verify", receipts.verify,
-                            "Check every signature and total; fails when one is wrong");
+                            "Check every signature, day and total; fails when one is wrong");
   add_csv_flag(receipts_command, receipts.csv);
 }
 

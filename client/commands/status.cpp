@@ -43,7 +43,18 @@ std::string connection_text(rpc::Snapshot::Connection::Reader connection) {
   const auto standing = connection.getStanding();
   if (standing.getCreditConfirmed() > 0 || standing.getCreditPending() > 0) {
     text += "  (credit: " + rounded(standing.getCreditConfirmed(), kCreditDigits) + " confirmed, " +
-            rounded(standing.getCreditPending(), kCreditDigits) + " pending)";
+            rounded(standing.getCreditPending(), kCreditDigits) + " pending";
+    if (standing.getCreditUnit().size() > 0) {
+      text += ", earned: " +
+              rounded(standing.getCreditConfirmed() * standing.getCreditRate(), kMoneyDigits) +
+              " " + standing.getCreditUnit().cStr();
+    }
+    text += ")";
+  }
+  for (const auto& [word, name] :
+       {std::pair{"account", standing.getAccount()}, std::pair{"team", standing.getTeam()},
+        std::pair{"group", standing.getGroup()}}) {
+    if (name.size() > 0) text += "  " + (word + (" " + std::string(name.cStr())));
   }
   return printable(text) + "\n";
 }

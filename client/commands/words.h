@@ -35,6 +35,7 @@ std::string text_of(Bytes bytes);
 std::string time_text(int64_t wall_ms);  // "-" for 0.
 std::string rounded(double value, int digits = 1);
 constexpr int kCreditDigits = 4;  // The first credits of a small device are small.
+constexpr int kMoneyDigits = 2;
 std::string sentence(rpc::Message::Reader message);
 // What would change it, with commands where the window has pages.
 std::string remedy_text(rpc::Message::Reader message);

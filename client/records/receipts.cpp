@@ -37,6 +37,10 @@ struct ReceiptCheck::State {
   uint64_t twice = 0;
   std::set<LeaseId> judged;
   bool folds_fit = true;
+  std::optional<std::map<int64_t, Records::StoredDay>> days;  // Empty: to be read.
+  std::string wrong_day;                                      // The first that is wrong.
+  int64_t whole_day = 0;  // The newest whose proofs have all come.
+  uint64_t not_in_day = 0;
 
   const Records::KnownCoordinator& current() const { return coordinators[reports.size()]; }
 
@@ -53,6 +57,47 @@ struct ReceiptCheck::State {
     after = folded.through;
     twice = 0;
     judged.clear();
+    days.reset();
+    wrong_day.clear();
+    whole_day = 0;
+    not_in_day = 0;
+  }
+
+  Result<void> read_days() {
+    SHOAL_TRY_ASSIGN(stored, records.days_of(current().pin));
+    days.emplace();
+    const LedgerDay* before = nullptr;
+    for (Records::StoredDay& one : stored) {
+      const int64_t number = one.day.day;
+      const bool fits = ledger_day_is_genuine(one.day, current().receipt_key) &&
+                        (before == nullptr || one.day.previous_root == before->root);
+      if (fits) {
+        ++report.days;
+        report.newest_day = number;
+      } else if (wrong_day.empty()) {
+        wrong_day = day_text(number);
+      }
+      if (one.whole) whole_day = number;
+      before = &days->emplace(number, std::move(one)).first->second.day;
+    }
+    if (wrong_day.empty()) wrong_day = records.day_problem(current().pin);
+    return {};
+  }
+
+  // Whether the receipt is among those of its day, as far as that is over.
+  Result<void> check_day(const Receipt& receipt) {
+    SHOAL_TRY_ASSIGN(stored, records.proof_of(current().pin, receipt.number));
+    if (stored) {
+      const auto day = days->find(stored->day);
+      const bool fits =
+          day != days->end() && receipt_is_in(day->second.day, receipt, stored->proof);
+      ++(fits ? report.in_days : not_in_day);
+    } else if (day_of(receipt.at) < whole_day) {
+      // What states a day must be in that one, or, where the coordinator's clock was wrong, in the
+      // one that follows it.
+      ++not_in_day;
+    }
+    return {};
   }
 
   void check(const Receipt& receipt) {
@@ -87,6 +132,10 @@ struct ReceiptCheck::State {
       report.why = {"receipts.missing", {name, count_of(report.missing)}};
     } else if (twice > 0) {
       report.why = {"receipts.twice", {name, count_of(twice)}};
+    } else if (!wrong_day.empty()) {
+      report.why = {"receipts.day_false", {name, wrong_day}};
+    } else if (not_in_day > 0) {
+      report.why = {"receipts.not_in_day", {name, count_of(not_in_day)}};
     } else if (known == stated.end()) {
       report.agrees = true;
       report.why = {"receipts.unstated", {name}};
@@ -118,7 +167,11 @@ Result<bool> ReceiptCheck::step() {
   if (state.reports.size() == state.coordinators.size()) return true;
   SHOAL_TRY_ASSIGN(receipts,
                    state.records.receipts_of(state.current().pin, state.after, kCheckedAtOnce));
-  for (const Receipt& receipt : receipts) state.check(receipt);
+  if (!state.days) SHOAL_TRY(state.read_days());
+  for (const Receipt& receipt : receipts) {
+    state.check(receipt);
+    SHOAL_TRY(state.check_day(receipt));
+  }
   if (receipts.size() < kCheckedAtOnce) state.finish();
   return state.reports.size() == state.coordinators.size();
 }

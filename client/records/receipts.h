@@ -22,6 +22,9 @@ struct ReceiptReport {
   uint64_t missing = 0;         // Numbers that the coordinator named and that are not here.
   double credit_confirmed = 0;  // The sum of genuine receipts.
   double credit_stated = 0;
+  uint64_t days = 0;       // Daily roots whose signatures and order are right.
+  uint64_t in_days = 0;    // Receipts that were proved to be among those of their days.
+  int64_t newest_day = 0;  // Of these days; 0: there is none.
   bool agrees = false;
   Message why;
 };

@@ -211,7 +211,7 @@ void Records::State::load_consents() {
     try {
       const JobClass job_class{entry.at("kind").get<std::string>(),
                                entry.at("model").get<std::string>(),
-                               entry.at("anchored").get<bool>()};
+                               entry.at("anchored").get<bool>(), entry.value("group", false)};
       consents[{entry.at("pin").get<std::string>(), job_class}] = entry.at("allowed").get<bool>();
     } catch (const nlohmann::json::exception&) {
       if (!consents_lost) lost("consents.state has an entry that makes no sense");
@@ -230,6 +230,7 @@ Result<void> Records::State::save_consents(const Consents& from, bool lost) {
                     {"kind", key.second.kind},
                     {"model", key.second.model},
                     {"anchored", key.second.anchored},
+                    {"group", key.second.group},
                     {"allowed", value}});
   }
   const std::string text = list.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);

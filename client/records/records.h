@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,7 @@
 #include "client/records/sums.h"
 #include "client/rules/activity_policy.h"
 #include "client/rules/what_if.h"
+#include "schema/ledger_day.h"
 #include "schema/message.h"
 #include "schema/receipt.h"
 
@@ -180,7 +182,32 @@ class Records {
   // Those with a row after `after_row`, in the order in which they came.
   Result<std::vector<StoredReceipt>> receipts(uint64_t after_row, size_t count_max);
 
+  // Daily roots. Which day to ask a coordinator for, and after which receipt its proofs are wanted.
+  struct DayWanted {
+    int64_t from_day = 0;
+    uint64_t after_number = 0;
+  };
+  DayWanted day_wanted(const std::string& pin) const;
+  // What it answered; `more` says that other proofs follow. Durable when it returns ok. kInvalid
+  // when the day is not genuine, does not follow the last one, contradicts what was told before, or
+  // a proof does not fit the receipt that is stored here: nothing of it is stored then.
+  // kUnavailable when a receipt has not come yet.
+  Result<void> accept_day(const std::string& pin, const LedgerDay& day,
+                          std::span<const ReceiptProof> proofs, bool more);
+  // Why the last day that it told was refused, since the start; empty: it was not.
+  std::string day_problem(const std::string& pin) const;
+
   // For client/records/receipts.h.
+  struct StoredDay {
+    LedgerDay day;
+    bool whole = false;  // All its proofs have come.
+  };
+  struct StoredProof {
+    int64_t day = 0;
+    ReceiptProof proof;
+  };
+  Result<std::vector<StoredDay>> days_of(const std::string& pin);  // In order.
+  Result<std::optional<StoredProof>> proof_of(const std::string& pin, uint64_t number);
   struct KnownCoordinator {
     std::string pin, name;
     SigningPublicKey receipt_key;

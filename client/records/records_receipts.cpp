@@ -48,7 +48,7 @@ Receipt receipt_in(const Query& query) {
   receipt.host = HostId{query.integer(1)};
   receipt.lease = LeaseId{query.integer(2)};
   receipt.device = query.text(3);
-  receipt.job_class = {query.text(4), query.text(5), query.integer(6) != 0};
+  receipt.job_class = job_class_in(query.text(4), query.text(5), query.integer(6));
   receipt.rows = static_cast<uint64_t>(query.integer(7));
   receipt.credit = query.real(8);
   receipt.verdict = static_cast<ReceiptVerdict>(std::clamp<int64_t>(query.integer(9), 0, 2));
@@ -110,6 +110,7 @@ Result<void> Records::State::load_coordinators() {
                  .chain = digest_in(query.blob(13)),
                  .seal = digest_in(query.blob(14))};
   }
+  for (auto& [pin, coordinator] : loaded) SHOAL_TRY(load_days(coordinator));
   if (!carried_over.empty()) {
     SHOAL_TRY(database->durable_transaction([&]() -> Result<void> {
       for (const auto& [pin, before] : carried_over) {
@@ -305,7 +306,7 @@ Result<void> Records::State::append_receipt(Coordinator& coordinator, const Rece
                 .bind(std::string_view(receipt.device))
                 .bind(std::string_view(receipt.job_class.kind))
                 .bind(std::string_view(receipt.job_class.model))
-                .bind(int64_t{receipt.job_class.anchored ? 1 : 0})
+                .bind(privacy_number(receipt.job_class))
                 .bind(static_cast<int64_t>(receipt.rows))
                 .bind(receipt.credit)
                 .bind(static_cast<int64_t>(receipt.verdict))
@@ -484,6 +485,10 @@ Result<bool> Records::State::fold_next(Coordinator& coordinator, Millis before,
     (receipt.verdict == ReceiptVerdict::kConfirmed ? confirmed : rejected) = receipt.credit;
   }
   SHOAL_TRY(database->query("DELETE FROM receipt WHERE id = ?").bind(row).run());
+  SHOAL_TRY(database->query("DELETE FROM receipt_proof WHERE coordinator_id = ? AND number = ?")
+                .bind(coordinator.id)
+                .bind(static_cast<int64_t>(receipt.number))
+                .run());
   ++folded.through;
   ++folded.count;
   folded.genuine += genuine ? 1 : 0;

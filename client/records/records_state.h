@@ -14,6 +14,14 @@ std::span<const Migration> record_migrations();
 
 namespace shoal::client {
 
+// The level of privacy in a column: 0 public, 1 anchored, 2 group.
+inline int64_t privacy_number(const JobClass& job_class) {
+  return job_class.group ? 2 : job_class.anchored ? 1 : 0;
+}
+inline JobClass job_class_in(std::string kind, std::string model, int64_t privacy) {
+  return {std::move(kind), std::move(model), privacy != 0 && privacy != 2, privacy == 2};
+}
+
 struct Records::State {
   State(std::filesystem::path folder, const Clock& clock, Options options);
 
@@ -72,6 +80,12 @@ struct Records::State {
 
   // -- Receipts (records_receipts.cpp).
 
+  // How far the days of a coordinator have come.
+  struct Days {
+    std::optional<LedgerDay> last;  // The newest that is stored.
+    bool whole = false;             // All proofs of that one have come.
+    uint64_t proved = 0;            // The highest number of a receipt that a proof came for.
+  };
   struct Coordinator {
     int64_t id = 0;
     std::string name;
@@ -79,6 +93,7 @@ struct Records::State {
     HostId host;
     ReceiptProgress progress;
     FoldedReceipts folded;
+    Days days;
   };
   // What the statistics learn of a receipt, once the transaction is through.
   struct Counted {
@@ -87,6 +102,7 @@ struct Records::State {
     Sums sums;
   };
   Result<void> load_coordinators();
+  Result<void> load_days(Coordinator& coordinator);  // records_days.cpp
   Result<void> insert_coordinator(const std::string& pin, Coordinator& coordinator);
   static bool is_genuine(const Coordinator& coordinator, const Receipt& receipt);
   // `known_genuine`: their signatures were checked just now.
@@ -128,6 +144,8 @@ struct Records::State {
   std::map<std::string, Coordinator> coordinators;  // By pin.
   // Of a file that was set aside: known, though none of their receipts is here.
   std::map<std::string, Coordinator> carried_over;
+
+  std::map<std::string, std::string> day_problems;  // By pin: see Records::day_problem.
 
   StateFile consent_file;
   using Consents = std::map<std::pair<std::string, JobClass>, bool>;

@@ -228,7 +228,7 @@ void Records::note_work(const PastWork& work) {
         .bind(short_text(work.device))
         .bind(short_text(work.job_class.kind))
         .bind(short_text(work.job_class.model))
-        .bind(int64_t{work.job_class.anchored ? 1 : 0})
+        .bind(privacy_number(work.job_class))
         .bind(int64_t{work.first_fragment})
         .bind(int64_t{work.last_fragment})
         .bind(work.started.count)
@@ -257,7 +257,7 @@ Result<std::vector<PastWork>> Records::history(size_t count_max) {
                          .session = static_cast<uint64_t>(query.integer(1)),
                          .coordinator = query.text(2),
                          .device = query.text(3),
-                         .job_class = {query.text(4), query.text(5), query.integer(6) != 0},
+                         .job_class = job_class_in(query.text(4), query.text(5), query.integer(6)),
                          .first_fragment = static_cast<uint32_t>(query.integer(7)),
                          .last_fragment = static_cast<uint32_t>(query.integer(8)),
                          .started = {query.integer(9)},

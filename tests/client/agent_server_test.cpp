@@ -202,6 +202,28 @@ class AgentServerTest : public QObject {
     QCOMPARE(report.getReport().size(), 1u);
     QVERIFY(report.getReport()[0].getAgrees());
     QCOMPARE(report.getReport()[0].getCreditConfirmed(), 6.0);
+    QCOMPARE(report.getReport()[0].getDays(), 0u);
+  }
+
+  void brings_the_days_of_receipts_and_checks_them() {
+    ServedWorld world(io_);
+    world.coordinator.credit_rate = 0.5;
+    world.coordinator.credit_unit = "points";
+    world.coordinator.close_day();
+    const auto report = [&] { return world.ask(world.client.verifyReceiptsRequest()); };
+    while (report().getReport()[0].getInDays() < 3) {
+      const int pings = world.coordinator.pings;
+      world.coordinator.wait_until([&] { return world.coordinator.pings > pings; });
+    }
+    const auto checked = report();
+    QVERIFY(checked.getReport()[0].getAgrees());
+    QCOMPARE(checked.getReport()[0].getDays(), 1u);
+    QCOMPARE(checked.getReport()[0].getNewestDay(), world.coordinator.day.day);
+    QCOMPARE(world.coordinator.days_asked, 2);  // It is not asked for again.
+    const auto snapshot = world.ask(world.client.snapshotRequest());
+    const auto standing = snapshot.getSnapshot().getConnections()[0].getStanding();
+    QCOMPARE(standing.getCreditRate(), 0.5);
+    QCOMPARE(std::string(standing.getCreditUnit().cStr()), std::string("points"));
   }
 
   void previews_a_coordinator_without_joining_it() {

@@ -12,7 +12,9 @@
 #include "base/digest.h"
 #include "base/secrets.h"
 #include "schema/coordinator.capnp.h"
+#include "schema/ledger_day.h"
 #include "schema/login.h"
+#include "schema/merkle.h"
 #include "schema/receipt.h"
 #include "schema/transport.h"
 
@@ -90,6 +92,10 @@ struct FakeCoordinator {
     double decode;
   };
   std::vector<std::vector<Device>> reports;
+  LedgerDay day;  // Of all receipts; a count of 0: it is not over.
+  int days_asked = 0;
+  double credit_rate = 0;
+  std::string credit_unit;
   std::vector<std::vector<JobClass>> consents;  // What was denied, each time it was told.
   bool reported_first = false;  // A report came before anything was said of consent.
 
@@ -135,6 +141,13 @@ struct FakeCoordinator {
     sign_receipt(receipt, receipt_key);
     receipts.push_back(std::move(receipt));
     credit_stated += credit;
+  }
+  // Gives the receipts so far, which are of one day, their root.
+  void close_day() {
+    std::vector<Digest> leaves;
+    for (const Receipt& receipt : receipts) leaves.push_back(receipt_leaf(receipt));
+    day = {day_of(receipts.front().at), leaves.size(), MerkleTree(leaves).root(), {}, {}};
+    sign_ledger_day(day, receipt_key);
   }
   void write_card(rpc::CoordinatorCard::Builder card) {
     card.setName("fake");
@@ -276,6 +289,9 @@ struct FakeCoordinator {
       auto standing = context.getResults().initStanding();
       standing.setNewestReceipt(to_.receipts.size());
       standing.setCreditConfirmed(to_.credit_stated);
+      standing.setCreditRate(to_.credit_rate);
+      standing.setCreditUnit(to_.credit_unit);
+      standing.setNewestLedgerDay(to_.day.day);
       auto device = standing.initDevices(1)[0];
       device.setDeviceId("fake");
       device.setState("pooled");
@@ -301,6 +317,25 @@ struct FakeCoordinator {
       const uint64_t count = std::min<uint64_t>(params.getCountMax(), to_.receipts.size() - first);
       auto list = context.getResults().initReceipts(static_cast<uint32_t>(count));
       for (uint32_t i = 0; i < count; ++i) write_receipt(to_.receipts[first + i], list[i]);
+      return kj::READY_NOW;
+    }
+    // Two proofs at a time.
+    kj::Promise<void> ledgerDay(LedgerDayContext context) override {
+      const auto params = context.getParams();
+      ++to_.days_asked;
+      if (params.getFromDay() > to_.day.day) return kj::READY_NOW;
+      auto results = context.getResults();
+      write_ledger_day(to_.day, results.initDay());
+      std::vector<Digest> leaves;
+      for (const Receipt& receipt : to_.receipts) leaves.push_back(receipt_leaf(receipt));
+      const MerkleTree tree(leaves);
+      const uint64_t first = std::min<uint64_t>(params.getAfterNumber(), leaves.size());
+      const uint64_t count = std::min<uint64_t>(2, leaves.size() - first);
+      auto list = results.initProofs(static_cast<uint32_t>(count));
+      for (uint32_t i = 0; i < count; ++i) {
+        write_receipt_proof({first + i + 1, first + i, tree.path(first + i)}, list[i]);
+      }
+      results.setMore(first + count < leaves.size());
       return kj::READY_NOW;
     }
     kj::Promise<void> leave(LeaveContext) override {
