@@ -240,6 +240,8 @@ class JobsTest : public QObject {
   void large_results_are_files_for_as_long_as_they_count();
   void an_output_that_cannot_be_written_is_not_tried_all_the_time();
   void a_full_disk_at_any_write_loses_nothing();
+  void work_of_a_group_goes_to_its_hosts_alone();
+  void a_banned_host_is_owed_nothing_more();
   void wrong_files_are_refused_by_line();
 };
 
@@ -956,6 +958,69 @@ void JobsTest::a_full_disk_at_any_write_loses_nothing() {
     QCOMPARE(report_of(response).getProblemCount(), uint64_t{0});
   }
   QVERIFY(any_failed);
+}
+
+void JobsTest::work_of_a_group_goes_to_its_hosts_alone() {
+  World world(small_units);
+  world.publish(make_toy_model("toy", 100, 1'000'000));
+  UnitHost inside(world.add_host("in")), outside(world.add_host("out"));
+  const auto set_group = [&](UnitHost& host, const char* group) {
+    auto request = world.admin().setHostGroupRequest();
+    request.setHostId(host.host.id);
+    request.setGroup(group);
+    world.run(request.send().ignoreResult());
+    host.host.connect();  // It comes back as what it is now.
+  };
+  set_group(inside, "lab");
+  set_group(outside, "other");
+  const std::map<std::string, std::string> files = {{"prompts.jsonl", prompts()}};
+  const std::string spec = kGenerate;
+  QVERIFY(refusal_of_job(world, "privacy = \"group\"\n" + spec, files).find("group") !=
+          std::string::npos);
+  QVERIFY(refusal_of_job(world, "group = \"lab\"\n" + spec, files).find("group") !=
+          std::string::npos);
+  submit_job(world, "privacy = \"group\"\ngroup = \"lab\"\n" + spec, files);
+  QCOMPARE(outside.lease().why, std::string("batch.denied"));
+  QCOMPARE(inside.lease(600, 1).units.size(), size_t{1});
+  set_group(outside, "lab");
+  QCOMPARE(outside.lease(600, 1).units.size(), size_t{1});
+  // A model of a group needs no such word, and no other group may have it.
+  world.publish(make_toy_model("secret", 100, 1'000'000), "", "closed");
+  std::string of_secret = spec;
+  of_secret.replace(of_secret.find("\"toy\""), 5, "\"secret\"");
+  QVERIFY(refusal_of_job(world, "privacy = \"group\"\ngroup = \"lab\"\n" + of_secret, files)
+              .find("closed alone") != std::string::npos);
+  QVERIFY(
+      refusal_of_job(world, "privacy = \"anchored\"\n" + of_secret, files).find("closed alone") !=
+      std::string::npos);
+}
+
+void JobsTest::a_banned_host_is_owed_nothing_more() {
+  World world(small_units);
+  world.publish(make_toy_model("toy", 100, 1'000'000'000));
+  UnitHost first(world.add_host("first")), second(world.add_host("second")),
+      third(world.add_host("third"));
+  const Submitted job = submit_job(world, kGenerate, {{"prompts.jsonl", prompts()}});
+  const GotUnits got = first.lease(600, 1);
+  QVERIFY(!got.units.empty());
+  QCOMPARE(first.submit(got.units[0]), std::string("accepted"));
+  auto request = world.admin().setHostStandingRequest();
+  request.setHostId(first.host.id);
+  request.setStanding(rpc::HostInfo::Standing::BANNED);
+  world.run(request.send().ignoreResult());
+  work_all(world, {&second, &third});
+  QCOMPARE(state_of(world, job.id), std::string("done"));
+  const auto hosts = world.run(kj::Promise<capnp::Response<rpc::Admin::ListHostsResults>>(
+      world.admin().listHostsRequest().send()));
+  for (const auto host : hosts.getHosts()) {
+    if (host.getId() == first.host.id) {
+      QVERIFY(host.getCreditConfirmed() == 0 && host.getCreditPending() == 0);
+    } else {
+      QVERIFY(host.getCreditConfirmed() > 0);
+    }
+  }
+  auto report = reconcile(world);
+  QCOMPARE(report_of(report).getProblemCount(), uint64_t{0});
 }
 
 void JobsTest::wrong_files_are_refused_by_line() {

@@ -310,11 +310,11 @@ void LedgerTest::history_cannot_be_changed() {
   QVERIFY(refused("DELETE FROM ledger", "append-only"));
   QVERIFY(refused("UPDATE receipt SET number = 9", "append-only"));
   QVERIFY(refused("DELETE FROM receipt", "append-only"));
-  QVERIFY(
-      refused("INSERT INTO ledger SELECT 9, lease_id, session_id, host_id, device, kind, model, "
-              "privacy, first_fragment, last_fragment, row_count, flops, credit_parts, "
-              "ended_at_ms, group_name FROM ledger",
-              "UNIQUE"));
+  QVERIFY(refused(
+      "INSERT INTO ledger SELECT 9, lease_id, session_id, unit_id, host_id, device, kind, model, "
+      "privacy, first_fragment, last_fragment, row_count, flops, credit_parts, "
+      "ended_at_ms, group_name FROM ledger",
+      "UNIQUE"));
   QVERIFY(books.ledger->settle(books.session, {}).ok());
   QVERIFY(
       refused("INSERT INTO receipt SELECT 9, host_id, 9, ledger_id, 'rejected', 'x', at_ms, "
