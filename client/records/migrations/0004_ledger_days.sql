@@ -1,4 +1,4 @@
--- 0003_ledger_days.sql: what coordinators signed about all receipts of a day, and the proofs that
+-- 0004_ledger_days.sql: what coordinators signed about all receipts of a day, and the proofs that
 -- this computer's are among them. A receipt's and a past work's column `anchored` holds the level of
 -- privacy: 0 public, 1 anchored, 2 group.
 -- Names are spelled out and never shared with code: this file must mean the same for ever.
