@@ -128,6 +128,7 @@ Result<void> Ledger::settle_former_run() {
           lease.last_fragment,
           0,
           {},
+          {},
           lease.group};
       SHOAL_TRY(lease_ended(work, judge({.forgotten = true})));
     }

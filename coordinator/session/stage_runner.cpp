@@ -477,9 +477,16 @@ double StageRunner::seconds_per_token() const {
 }
 
 LeaseWork StageRunner::work_of(const Device& device) const {
-  return {device.lease,         shared_.id,        device.place.host,
-          device.place.device,  shared_.job_class, first_fragment_,
-          last_fragment_,       device.rows,       work_flops(costs(), device.rows),
+  return {device.lease,
+          shared_.id,
+          device.place.host,
+          device.place.device,
+          shared_.job_class,
+          first_fragment_,
+          last_fragment_,
+          device.rows,
+          work_flops(costs(), device.rows),
+          {},
           shared_.request.group};
 }
 
