@@ -427,6 +427,7 @@ void JobService::devices_changed(HostId host) {
     }
     ready.insert(lent.id);
     broker_.device_ready(facts_of(device, lent), now());
+    take_back_foreign(lent.id, pool_host.membership.group);
   }
   for (auto it = devices_.begin(); it != devices_.end();) {
     if (it->second.place.host != host || ready.contains(it->first)) {
@@ -437,6 +438,19 @@ void JobService::devices_changed(HostId host) {
     it = devices_.erase(it);
   }
   schedule();
+}
+
+// What is for the hosts of another group is not handed to it again, and another host gets it.
+void JobService::take_back_foreign(DeviceId device, const std::string& group) {
+  const auto held = device_leases_.find(device);
+  if (held == device_leases_.end()) return;
+  for (const LeaseId id : held->second) {
+    const LiveLease& live = leases_.at(id);
+    const auto task = tasks_.find(live.task);
+    if (task == tasks_.end() || task->second->group.empty() || task->second->group == group)
+      continue;
+    broker_.give_back({live.unit, id, live.host}, now());
+  }
 }
 
 void JobService::host_gone(HostId host) {

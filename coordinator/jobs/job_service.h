@@ -222,6 +222,7 @@ class JobService final : private kj::TaskSet::ErrorHandler {
   JobClassId class_id(const JobClass& job_class, const std::string& group);
   std::vector<JobClassId> denied_classes(HostId host) const;
   bool same_owner(HostId a, HostId b) const;
+  void take_back_foreign(DeviceId device, const std::string& group);
   DeviceFacts facts_of(const PoolDevice& device, const LentDevice& lent) const;
 
   LentDevice* find_device(const DevicePlace& place);

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "coordinator/jobs/items_file.h"
 #include "coordinator/jobs/job_file.h"
@@ -982,8 +983,21 @@ void JobsTest::work_of_a_group_goes_to_its_hosts_alone() {
   submit_job(world, "privacy = \"group\"\ngroup = \"lab\"\n" + spec, files);
   QCOMPARE(outside.lease().why, std::string("batch.denied"));
   QCOMPARE(inside.lease(600, 1).units.size(), size_t{1});
+  // Nor after a restart.
+  world.stop();
+  world.start();
+  for (UnitHost* const host : {&inside, &outside}) host->host.connect();
+  QCOMPARE(outside.lease().why, std::string("batch.denied"));
   set_group(outside, "lab");
-  QCOMPARE(outside.lease(600, 1).units.size(), size_t{1});
+  const GotUnits got = outside.lease(600, 1);
+  QCOMPARE(got.units.size(), size_t{1});
+  // Who has left is not handed again what it held, and the others get it.
+  set_group(outside, "other");
+  QCOMPARE(outside.lease().why, std::string("batch.denied"));
+  QCOMPARE(outside.renew({got.units[0].lease}), std::vector<uint64_t>{0});
+  std::set<uint64_t> given;
+  for (const GotUnit& unit : inside.lease(100'000, 100).units) given.insert(unit.id);
+  QVERIFY(given.contains(got.units[0].id));
   // A model of a group needs no such word, and no other group may have it.
   world.publish(make_toy_model("secret", 100, 1'000'000), "", "closed");
   std::string of_secret = spec;
