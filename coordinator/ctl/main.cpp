@@ -90,16 +90,23 @@ int main(int argc, char** argv) {
   add_standing("ban", "Drop a host and let it in no more", rpc::HostInfo::Standing::BANNED);
 
   std::string account_name, team_name, group_name;
-  CLI::App& of_account = line.command(
-      host, "account", "Say to which account a host belongs",
-      with([&](const ctl::Context& c) { return ctl::host_account(c, host_id, account_name); }));
-  of_account.add_option("id", host_id, "As host list shows it")->required();
-  of_account.add_option("account", account_name, "As account list shows it; none: to none");
-  CLI::App& of_group = line.command(
-      host, "group", "Say to which group a host belongs",
-      with([&](const ctl::Context& c) { return ctl::host_group(c, host_id, group_name); }));
-  of_group.add_option("id", host_id, "As host list shows it")->required();
-  of_group.add_option("group", group_name, "Any name; none: to none");
+  // Without a name nothing is changed by mistake: who wants to take a host out says so.
+  bool to_none = false;
+  const auto add_belonging = [&](const char* word, const char* help, std::string& target,
+                                 const char* target_help, auto command) {
+    CLI::App& of = line.command(host, word, help, with([&, command](const ctl::Context& c) {
+                                  return command(c, host_id, to_none ? std::string() : target);
+                                }));
+    of.add_option("id", host_id, "As host list shows it")->required();
+    CLI::App* const choice = of.add_option_group("choice");
+    choice->add_option(word, target, target_help);
+    choice->add_flag("--none", to_none, "To none");
+    choice->require_option(1);
+  };
+  add_belonging("account", "Say to which account a host belongs", account_name,
+                "As account list shows it", ctl::host_account);
+  add_belonging("group", "Say to which group a host belongs", group_name,
+                "Any name: a group is made by naming it", ctl::host_group);
 
   CLI::App& account = line.group("account", "Say who answers for hosts");
   const auto add_named = [&](CLI::App& group, const char* word, const char* help,
@@ -126,7 +133,11 @@ int main(int argc, char** argv) {
       team, "join", "Put an account into a team, out of the one that it was in",
       with([&](const ctl::Context& c) { return ctl::team_join(c, account_name, team_name); }));
   join.add_option("account", account_name, "As account list shows it")->required();
-  join.add_option("team", team_name, "As team list shows it; none: only leave");
+  join.add_option("team", team_name, "As team list shows it")->required();
+  line.command(team, "leave", "Put an account out of its team",
+               with([&](const ctl::Context& c) { return ctl::team_join(c, account_name, ""); }))
+      .add_option("account", account_name, "As account list shows it")
+      ->required();
 
   CLI::App& ledger = line.group("ledger", "Show what the hosts' work was worth");
   bool csv = false;

@@ -107,7 +107,7 @@ std::string csv_line(const std::vector<std::string>& cells) {
     if (!line.empty() || &cell != &cells.front()) line += ',';
     // A spreadsheet would take these for a formula.
     const bool formula =
-        !cell.empty() && std::string_view("=+@\t\r").find(cell[0]) != std::string_view::npos;
+        !cell.empty() && std::string_view("=+-@\t\r").find(cell[0]) != std::string_view::npos;
     const std::string text = (formula ? "'" : "") + cell;
     if (text.find_first_of(",\"\r\n'") == std::string::npos) {
       line += text;

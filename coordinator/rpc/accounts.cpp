@@ -36,10 +36,12 @@ void set_membership(Parts& parts, HostId id,
 
 std::string membership_name(capnp::Text::Reader text, const char* field, bool may_be_empty) {
   std::string name = rpc::text_of(text, limits::kNameBytesMax, field);
-  if ((name.empty() && !may_be_empty) || !is_printable(name)) {
+  const bool is_padded = !name.empty() && (name.front() == ' ' || name.back() == ' ');
+  if ((name.empty() && !may_be_empty) || is_padded || !is_printable(name)) {
     rpc::throw_error({ErrorCode::kInvalid,
                       std::string(field) +
-                          ": a name has at least one character, and none that cannot be shown"});
+                          ": a name has at least one character, none that cannot be shown, and no "
+                          "space at its ends"});
   }
   return name;
 }
@@ -92,6 +94,8 @@ void list_accounts(Parts& parts, rpc::Admin::ListAccountsResults::Builder out) {
 
 uint32_t set_account_banned(Parts& parts, const std::string& name, bool banned) {
   const AccountRow account = rpc::require(parts.accounts.get(name));
+  // Of an account that was never banned nothing is dropped; what is banned twice is dropped twice.
+  if (!banned && !account.banned) return 0;
   rpc::require(parts.accounts.set_banned(account.id, banned));
   parts.journal.note(banned ? "account_banned" : "account_unbanned", name);
   // After the end of a ban there is none to drop: the broker alone hears of it.

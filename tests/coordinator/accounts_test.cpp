@@ -292,6 +292,9 @@ void AccountsTest::a_ban_ends_what_an_accounts_hosts_do() {
   QCOMPARE(ban(world, "eve", false), 0u);
   QCOMPARE(failure_of([&] { first.connect(); }), std::string());
   QCOMPARE(first.receipts().back().reason, std::string("credit.host_banned"));
+  // Who is not banned loses nothing by the end of a ban.
+  QCOMPARE(ban(world, "eve", false), 0u);
+  QCOMPARE(failure_of([&] { first.report(); }), std::string());
   QCOMPARE(ban(world, "eve", true), 1u);
   QVERIFY(has(failure_of([&] { ban(world, "adam", true); }), "no account adam"));
 }
@@ -300,6 +303,9 @@ void AccountsTest::names_are_checked() {
   World world;
   QVERIFY(has(failure_of([&] { create_account(world, ""); }), "at least one character"));
   QVERIFY(has(failure_of([&] { create_account(world, "a\nb"); }), "cannot be shown"));
+  QVERIFY(has(failure_of([&] { create_account(world, " ann"); }), "space at its ends"));
+  QVERIFY(has(failure_of([&] { create_account(world, "ann "); }), "space at its ends"));
+  QCOMPARE(failure_of([&] { create_account(world, "ann lee"); }), std::string());
   QVERIFY(has(failure_of([&] { create_account(world, std::string(257, 'a')); }), "name"));
   QCOMPARE(failure_of([&] { create_account(world, std::string(256, 'a')); }), std::string());
   QVERIFY(has(failure_of([&] { invite_for(world, "", "a\x1b[1m"); }), "group"));

@@ -138,6 +138,15 @@ void ProcessTest::starts_answers_and_stops_in_order() {
   QCOMPARE(folder.run("shoalctl", {"team", "join", "ann", "reds"}).code, 0);
   QVERIFY(has(folder.run("shoalctl", {"account", "list"}).out, "reds"));
   QVERIFY(has(folder.run("shoalctl", {"team", "list"}).out, "ann"));
+  // Nobody is taken out by a word that was left out.
+  QCOMPARE(folder.run("shoalctl", {"team", "join", "ann"}).code, 2);
+  QVERIFY(has(folder.run("shoalctl", {"team", "leave", "ann"}).out, "in no team"));
+  for (const char* const word : {"account", "group"}) {
+    QCOMPARE(folder.run("shoalctl", {"host", word, "7"}).code, 2);
+    QCOMPARE(folder.run("shoalctl", {"host", word, "7", "ann", "--none"}).code, 2);
+    QCOMPARE(folder.run("shoalctl", {"host", word, "7", "ann"}).code, 3);
+    QCOMPARE(folder.run("shoalctl", {"host", word, "7", "--none"}).code, 3);
+  }
   QCOMPARE(folder.run("shoalctl", {"invite", "--account", "eve"}).code, 3);
   QVERIFY(has(folder.run("shoalctl", {"invite", "--account", "ann", "--group", "lab"}).out,
               address.c_str()));
