@@ -113,6 +113,11 @@ constexpr MessageSpec kTable[] = {
      QT_TRANSLATE_NOOP("messages",
                        "Every receipt of {0} is genuine, and together they are the credit that it "
                        "states.")},
+    {"receipts.agree_days",
+     QT_TRANSLATE_NOOP("messages",
+                       "Every receipt of {0} is genuine, and together they are the credit that it "
+                       "states. Those up to {1} are in its signed lists of the days; others were "
+                       "told the same if their newest root is {2} too.")},
     {"receipts.changed",
      QT_TRANSLATE_NOOP("messages",
                        "What this computer keeps of old receipts of {0} was changed by somebody.")},
@@ -140,6 +145,12 @@ constexpr MessageSpec kTable[] = {
      QT_TRANSLATE_NOOP("messages",
                        "Every receipt of {0} is genuine. What credit it states is not known while "
                        "it cannot be reached.")},
+    {"receipts.unstated_days",
+     QT_TRANSLATE_NOOP(
+         "messages",
+         "Every receipt of {0} is genuine. Those up to {1} are in its signed lists of "
+         "the days; others were told the same if their newest root is {2} too. What "
+         "credit it states is not known while it cannot be reached.")},
     {"records.consents_lost",
      QT_TRANSLATE_NOOP("messages",
                        "Your decisions about kinds of work could not be read, so every kind is "

@@ -241,7 +241,9 @@ Result<void> list_receipts(const CommandOptions& options, bool csv) {
          {"coordinator", "COORDINATOR"},
          {"lease_id", "LEASE"},
          {"device", "DEVICE"},
+         {"kind", ""},
          {"model", "MODEL"},
+         {"privacy", ""},
          {"rows", "ROWS"},
          {"credit", "CREDIT"},
          {"verdict", "VERDICT"},
@@ -257,12 +259,15 @@ Result<void> list_receipts(const CommandOptions& options, bool csv) {
       const auto page = answer.getReceipts();
       for (const auto stored : page) {
         const auto receipt = stored.getReceipt();
+        const JobClass job_class = read_job_class(receipt.getJobClass());
         table.add({count_cell(receipt.getNumber()),
                    time_cell(receipt.getAtMs()),
                    stored.getCoordinator().cStr(),
                    count_cell(receipt.getLeaseId()),
                    {names.of(receipt.getDeviceId().cStr()), receipt.getDeviceId().cStr()},
-                   receipt.getJobClass().getModel().cStr(),
+                   {"", job_class.kind},
+                   job_class.model,
+                   {"", privacy_name(job_class)},
                    count_cell(receipt.getRows()),
                    real_cell(receipt.getCredit(), kCreditDigits),
                    word_of(receipt.getVerdict()),

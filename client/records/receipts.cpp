@@ -115,6 +115,13 @@ struct ReceiptCheck::State {
     }
   }
 
+  // Says the newest root as well, so that its owner can compare it with what others were told.
+  Message with_day(const std::string& code) const {
+    if (whole_day == 0) return {code, {report.coordinator}};
+    return {code + "_days",
+            {report.coordinator, day_text(whole_day), days->at(whole_day).day.root.hex()}};
+  }
+
   void finish() {
     const auto known = stated.find(current().pin);
     uint64_t newest = std::max(after, records.receipt_progress(current().pin).newest);
@@ -138,14 +145,14 @@ struct ReceiptCheck::State {
       report.why = {"receipts.not_in_day", {name, count_of(not_in_day)}};
     } else if (known == stated.end()) {
       report.agrees = true;
-      report.why = {"receipts.unstated", {name}};
+      report.why = with_day("receipts.unstated");
     } else if (!same_credit(report.credit_confirmed, report.credit_stated)) {
       report.why = {
           "receipts.differ",
           {name, credit_text(report.credit_confirmed), credit_text(report.credit_stated)}};
     } else {
       report.agrees = true;
-      report.why = {"receipts.agree", {name}};
+      report.why = with_day("receipts.agree");
     }
     reports.push_back(std::move(report));
     if (reports.size() < coordinators.size()) begin();

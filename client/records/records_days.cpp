@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "client/records/records_state.h"
 
 namespace shoal::client {
@@ -38,7 +40,8 @@ Result<void> Records::State::load_days(Coordinator& coordinator) {
   query.bind(coordinator.id);
   SHOAL_TRY_ASSIGN(some, query.row());
   SHOAL_CHECK(some);
-  coordinator.days.proved = static_cast<uint64_t>(query.integer(0));
+  coordinator.days.proved =
+      std::max(static_cast<uint64_t>(query.integer(0)), coordinator.folded.through);
   return {};
 }
 

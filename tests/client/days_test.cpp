@@ -22,7 +22,7 @@ constexpr int64_t kFirstDay = 20'532;  // That of kSpring.
 // A coordinator with other hosts besides, which gives this one so many receipts a day.
 class Days {
  public:
-  Days(Records& records, const Signer& signer) : records_(records), signer_(signer) {
+  Days(Records& records, const Signer& signer) : records_(&records), signer_(signer) {
     if (!records.know_coordinator(signer.pin, "it", signer.key.public_key(), signer.host).ok()) {
       qFatal("not known");
     }
@@ -36,7 +36,7 @@ class Days {
       leaves_.push_back({merkle_leaf(as_bytes("of another host " + std::to_string(day + i))), 0});
       leaves_.push_back({receipt_leaf(receipt), receipt.number});
     }
-    if (!records_.accept_receipts(signer_.pin, std::span(own_).last(static_cast<size_t>(count)))
+    if (!records_->accept_receipts(signer_.pin, std::span(own_).last(static_cast<size_t>(count)))
              .ok()) {
       qFatal("receipts refused");
     }
@@ -56,7 +56,7 @@ class Days {
     leaves_.clear();
   }
   Result<void> tell(bool more = false) {
-    return records_.accept_day(signer_.pin, day, proofs, more);
+    return records_->accept_day(signer_.pin, day, proofs, more);
   }
   // One day, from its work to its root in the client.
   void pass(int64_t number, int count) {
@@ -65,13 +65,14 @@ class Days {
     if (!tell().ok()) qFatal("day refused");
   }
   void leave_out_last() { leaves_.pop_back(); }
+  void move_to(Records& records) { records_ = &records; }  // Of the same file.
   void sign_again() { sign_ledger_day(day, signer_.key); }
 
   LedgerDay day;  // As close() made it; tests change it.
   std::vector<ReceiptProof> proofs;
 
  private:
-  Records& records_;
+  Records* records_;  // Never null.
   const Signer& signer_;
   std::vector<Receipt> own_;
   std::vector<std::pair<Digest, uint64_t>> leaves_;  // With the number of an own receipt, or 0.
@@ -105,6 +106,7 @@ class DaysTest : public QObject {
   void a_long_day_comes_in_pieces();
   void a_day_that_is_wrong_is_refused_and_told();
   void proofs_wait_for_their_receipts();
+  void folded_receipts_need_no_proof();
   void receipts_that_are_in_no_day_are_missed();
   void changed_files_are_found();
 };
@@ -131,6 +133,10 @@ void DaysTest::days_are_kept_and_checked() {
     QCOMPARE(report.in_days, uint64_t{8});
     QCOMPARE(report.newest_day, kFirstDay + 3);
     QCOMPARE(report.count, uint64_t{10});
+    // Others can be asked whether they were told the same.
+    QCOMPARE(report.why.code, std::string("receipts.unstated_days"));
+    QVERIFY(english(report.why).find(days.day.root.hex()) != std::string::npos);
+    QVERIFY(english(report.why).find(day_text(kFirstDay + 3)) != std::string::npos);
   }
   // On another start, without the coordinator.
   Records records(folder.path(), clock);
@@ -151,6 +157,7 @@ void DaysTest::a_long_day_comes_in_pieces() {
   const std::vector<ReceiptProof> all = days.proofs;
   days.proofs = {all.begin(), all.begin() + 4};
   QVERIFY(days.tell(/*more=*/true).ok());
+  QCOMPARE(check(records).why.code, std::string("receipts.unstated"));  // It is not whole.
   QCOMPARE(records.day_wanted(signer.pin).from_day, kFirstDay);
   QCOMPARE(records.day_wanted(signer.pin).after_number, uint64_t{4});
   QVERIFY(check(records).agrees);
@@ -221,6 +228,27 @@ void DaysTest::proofs_wait_for_their_receipts() {
   QCOMPARE(days.tell().error().code, ErrorCode::kUnavailable);
   QVERIFY(check(records).agrees);  // That is nobody's lie.
   QCOMPARE(records.day_wanted(signer.pin).after_number, uint64_t{0});
+}
+
+// After years every receipt of a day may be folded, and its proofs with it.
+void DaysTest::folded_receipts_need_no_proof() {
+  const TempDir folder;
+  ManualClock clock(kSpring);
+  const Signer signer;
+  auto records = std::make_unique<Records>(folder.path(), clock);
+  Days days(*records, signer);
+  days.pass(kFirstDay, 3);
+  clock.advance(Millis{(kReceiptDays + 2) * kDayMs});
+  records->flush();
+  QCOMPARE(records->known_coordinators().value()[0].folded.through, uint64_t{3});
+  records.reset();
+  records = std::make_unique<Records>(folder.path(), clock);
+  QCOMPARE(records->day_wanted(signer.pin).from_day, kFirstDay + 1);
+  QCOMPARE(records->day_wanted(signer.pin).after_number, uint64_t{3});
+  days.move_to(*records);
+  days.pass(kFirstDay + kReceiptDays, 2);
+  QVERIFY(check(*records).agrees);
+  QCOMPARE(check(*records).in_days, uint64_t{2});
 }
 
 void DaysTest::receipts_that_are_in_no_day_are_missed() {

@@ -320,6 +320,10 @@
         <translation>Jede Quittung von {0} ist echt, und zusammen ergeben sie das Guthaben, das dort steht.</translation>
     </message>
     <message>
+        <source>Every receipt of {0} is genuine, and together they are the credit that it states. Those up to {1} are in its signed lists of the days; others were told the same if their newest root is {2} too.</source>
+        <translation>Jede Quittung von {0} ist echt, und zusammen ergeben sie das Guthaben, das dort steht. Die bis {1} stehen in den unterschriebenen Listen der Tage; anderen wurde dasselbe gesagt, wenn ihre neueste Wurzel ebenfalls {2} ist.</translation>
+    </message>
+    <message>
         <source>What this computer keeps of old receipts of {0} was changed by somebody.</source>
         <translation>Was dieser Rechner von alten Quittungen von {0} aufhebt, wurde von jemandem verändert.</translation>
     </message>
@@ -350,6 +354,10 @@
     <message>
         <source>Every receipt of {0} is genuine. What credit it states is not known while it cannot be reached.</source>
         <translation>Jede Quittung von {0} ist echt. Welches Guthaben dort steht, ist unbekannt, solange keine Verbindung besteht.</translation>
+    </message>
+    <message>
+        <source>Every receipt of {0} is genuine. Those up to {1} are in its signed lists of the days; others were told the same if their newest root is {2} too. What credit it states is not known while it cannot be reached.</source>
+        <translation>Jede Quittung von {0} ist echt. Die bis {1} stehen in den unterschriebenen Listen der Tage; anderen wurde dasselbe gesagt, wenn ihre neueste Wurzel ebenfalls {2} ist. Welches Guthaben dort steht, ist unbekannt, solange keine Verbindung besteht.</translation>
     </message>
     <message>
         <source>Your decisions about kinds of work could not be read, so every kind is refused until you allow it again: {0}</source>
@@ -3716,6 +3724,26 @@ Leer: nirgends.</translation>
     <message>
         <source>Receipts</source>
         <translation>Quittungen</translation>
+    </message>
+    <message>
+        <source>Earned</source>
+        <translation>Verdient</translation>
+    </message>
+    <message>
+        <source>Belongs to</source>
+        <translation>Gehört zu</translation>
+    </message>
+    <message>
+        <source>account %1</source>
+        <translation>Konto %1</translation>
+    </message>
+    <message>
+        <source>team %1</source>
+        <translation>Team %1</translation>
+    </message>
+    <message>
+        <source>group %1</source>
+        <translation>Gruppe %1</translation>
     </message>
     <message>
         <source>Trusts you</source>
