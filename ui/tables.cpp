@@ -1,6 +1,7 @@
 #include "ui/tables.h"
 
 #include <QCoreApplication>
+#include <QLocale>
 #include <algorithm>
 
 #include "base/text.h"
@@ -87,6 +88,20 @@ QString verdict_word(rpc::Receipt::Verdict verdict) {
     case rpc::Receipt::Verdict::REJECTED: return QCoreApplication::translate("tables", "rejected");
   }
   return unknown();
+}
+
+double earned(rpc::HostStanding::Reader standing) {
+  return standing.getCreditConfirmed() * standing.getCreditRate();
+}
+
+// Where credit is worth nothing but itself, there is nothing to say.
+QString earned_text(rpc::HostStanding::Reader standing) {
+  const QString unit = text_of(standing.getCreditUnit());
+  if (unit.isEmpty()) return {};
+  const double value = earned(standing);
+  const bool is_small = value > 0 && value < 0.01;
+  return QStringLiteral("%1 %2").arg(
+      is_small ? QLocale().toString(value, 'g', 2) : QLocale().toString(value, 'f', 2), unit);
 }
 
 }  // namespace
@@ -850,6 +865,26 @@ std::vector<Column<ConnectionRow>> connection_columns() {
            },
        .alignment = Qt::AlignRight,
        .unit = ""},
+      {.key = "earned",
+       .title = QT_TRANSLATE_NOOP("tables", "Earned"),
+       .text = [](const ConnectionRow& row) { return earned_text(row.connection.getStanding()); },
+       .sort_key =
+           [](const ConnectionRow& row) { return number(earned(row.connection.getStanding())); },
+       .alignment = Qt::AlignRight},
+      {.key = "account",
+       .title = QT_TRANSLATE_NOOP("tables", "Belongs to"),
+       .text =
+           [](const ConnectionRow& row) {
+             const auto standing = row.connection.getStanding();
+             QStringList words;
+             const auto add = [&](capnp::Text::Reader name, const QString& word) {
+               if (name.size() > 0) words += word.arg(text_of(name));
+             };
+             add(standing.getAccount(), QCoreApplication::translate("tables", "account %1"));
+             add(standing.getTeam(), QCoreApplication::translate("tables", "team %1"));
+             add(standing.getGroup(), QCoreApplication::translate("tables", "group %1"));
+             return words.join(QStringLiteral(", "));
+           }},
       {.key = "last_work",
        .title = QT_TRANSLATE_NOOP("tables", "Last work"),
        .text =

@@ -94,6 +94,13 @@ void set_connection(rpc::Snapshot::Connection::Builder out, const char* url, con
   standing.setCreditConfirmed(1'288.5);
   standing.setCreditPending(3.25);
   standing.setCreditRejected(0.5);
+  if (std::string(name) == "Public library") {
+    standing.setCreditRate(0.5);
+    standing.setCreditUnit("points");
+    standing.setAccount("ann");
+    standing.setTeam("reds");
+    standing.setGroup("lab");
+  }
   auto devices = standing.initDevices(2);
   devices[0].setDeviceId("vulkan:gpu0");
   devices[0].setState("working");

@@ -117,6 +117,7 @@ class PageContentTest : public QObject {
   void a_coordinator_is_looked_at_then_joined();
   void consent_cards_stay_while_figures_change();
   void consent_is_given_for_each_class();
+  void what_credit_is_worth_is_shown_where_it_is();
   void a_coordinator_is_left_only_after_a_question();
   void the_log_is_filtered_and_followed();
   void a_bundle_is_shown_before_it_is_saved();
@@ -530,6 +531,15 @@ void PageContentTest::consent_is_given_for_each_class() {
   stage.find<QRadioButton>("deny_gemma-2-9b")->click();
   QTRY_VERIFY(visible_texts(stage.page()).join('\n').contains("cannot be written"));
   QTRY_VERIFY(stage.find<QRadioButton>("allow_gemma-2-9b")->isChecked());
+}
+
+void PageContentTest::what_credit_is_worth_is_shown_where_it_is() {
+  Stage stage("coordinators", FakeAgent::Story::kFull);
+  QVERIFY(stage.shows_rows("coordinators", 2));
+  const QString csv = stage.table("coordinators")->csv();
+  QVERIFY2(csv.contains(QLocale().toString(644.25, 'f', 2) + " points"), qPrintable(csv));
+  QCOMPARE(csv.count(" points"), 1);
+  QCOMPARE(csv.count("account ann, team reds, group lab"), 1);
 }
 
 void PageContentTest::a_coordinator_is_left_only_after_a_question() {
