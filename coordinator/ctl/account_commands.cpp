@@ -87,7 +87,7 @@ Result<void> account_ban(const Context& context, const std::string& name, bool b
       std::printf("The account %s is banned; %u of its hosts were connected and are dropped.\n",
                   printable(name).c_str(), response.getHostsDropped());
     } else {
-      std::printf("The account %s is not banned any more.\n", printable(name).c_str());
+      std::printf("The account %s is not banned: its hosts are let in.\n", printable(name).c_str());
     }
     return {};
   });

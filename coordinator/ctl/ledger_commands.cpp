@@ -255,7 +255,7 @@ Result<void> ledger_reconcile(const Context& context) {
                                             " places: stop the coordinator and restore a backup"};
     }
     if (!context.json) {
-      std::printf("All sums, numbers and signatures agree, and the roots of %llu days.\n",
+      std::printf("All sums, numbers and signatures agree, and so do the daily roots (%llu).\n",
                   static_cast<unsigned long long>(report.getDays()));
     }
     return {};

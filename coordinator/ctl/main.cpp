@@ -94,14 +94,16 @@ int main(int argc, char** argv) {
   bool to_none = false;
   const auto add_belonging = [&](const char* word, const char* help, std::string& target,
                                  const char* target_help, auto command) {
-    CLI::App& of = line.command(host, word, help, with([&, command](const ctl::Context& c) {
-                                  return command(c, host_id, to_none ? std::string() : target);
-                                }));
+    CLI::App& of = line.command(
+        host, word, help, with([&, word, command](const ctl::Context& c) -> Result<void> {
+          if (target.empty() != to_none) {
+            return Error{ErrorCode::kInvalid, std::string("say which ") + word + ", or --none"};
+          }
+          return command(c, host_id, target);
+        }));
     of.add_option("id", host_id, "As host list shows it")->required();
-    CLI::App* const choice = of.add_option_group("choice");
-    choice->add_option(word, target, target_help);
-    choice->add_flag("--none", to_none, "To none");
-    choice->require_option(1);
+    of.add_option(word, target, target_help);
+    of.add_flag("--none", to_none, std::string("To no ") + word);
   };
   add_belonging("account", "Say to which account a host belongs", account_name,
                 "As account list shows it", ctl::host_account);
