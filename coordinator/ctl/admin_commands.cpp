@@ -30,8 +30,6 @@ const char* word_of(rpc::Privacy privacy) {
   return "unknown";
 }
 
-std::string text_or_dash(capnp::Text::Reader text) { return text.size() == 0 ? "-" : text.cStr(); }
-
 std::string number_or_dash(uint64_t id) { return id == 0 ? "-" : std::to_string(id); }
 
 }  // namespace
@@ -217,9 +215,11 @@ Result<void> session_list(const Context& context, uint32_t ended_max) {
                  std::to_string(stage.getFirstFragment()) + "-" +
                  std::to_string(stage.getLastFragment());
       }
-      rows.push_back({std::to_string(session.getId()), session.getModel().cStr(),
-                      word_of(session.getPrivacy()), session.getState().cStr(),
-                      std::to_string(session.getPromptTokens()),
+      const std::string privacy =
+          word_of(session.getPrivacy()) +
+          (session.getGroup().size() == 0 ? "" : " " + std::string(session.getGroup().cStr()));
+      rows.push_back({std::to_string(session.getId()), session.getModel().cStr(), privacy,
+                      session.getState().cStr(), std::to_string(session.getPromptTokens()),
                       std::to_string(session.getTokens()), std::to_string(session.getFailovers()),
                       show_time(session.getStartedAtMs()), hosts, session.getReason().cStr()});
       all.push_back({{"id", session.getId()},

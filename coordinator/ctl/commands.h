@@ -39,6 +39,7 @@ void print_json(const Json& json);       // One line.
 std::string show_time(int64_t wall_ms);  // "-" for 0.
 std::string show_bytes(uint64_t bytes);
 std::string show_credit(double credit);
+std::string text_or_dash(capnp::Text::Reader text);
 std::string csv_line(const std::vector<std::string>& cells);  // RFC 4180, with its line's end.
 
 // What credit is worth here.

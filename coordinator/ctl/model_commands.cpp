@@ -221,15 +221,16 @@ Result<void> model_list(const Context& context) {
       rows.push_back({model.getName().cStr(), model.getArchitecture().cStr(),
                       std::to_string(model.getFragments()), show_bytes(model.getSealedBytes()),
                       std::to_string(model.getContext()), show_time(model.getPublishedAtMs()),
-                      model.getPurpose().cStr()});
+                      text_or_dash(model.getGroup()), model.getPurpose().cStr()});
     }
     if (context.json) {
       print_json({{"models", std::move(all)}});
     } else if (rows.empty()) {
       std::printf("No models yet: shoalctl model publish PATH.\n");
     } else {
-      print_table(
-          {"NAME", "ARCHITECTURE", "FRAGMENTS", "SEALED", "CONTEXT", "PUBLISHED", "PURPOSE"}, rows);
+      print_table({"NAME", "ARCHITECTURE", "FRAGMENTS", "SEALED", "CONTEXT", "PUBLISHED", "GROUP",
+                   "PURPOSE"},
+                  rows);
     }
     return {};
   });

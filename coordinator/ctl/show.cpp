@@ -101,6 +101,8 @@ std::string show_credit(double credit) {
   return text;
 }
 
+std::string text_or_dash(capnp::Text::Reader text) { return text.size() == 0 ? "-" : text.cStr(); }
+
 std::string csv_line(const std::vector<std::string>& cells) {
   std::string line;
   for (const std::string& cell : cells) {

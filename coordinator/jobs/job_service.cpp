@@ -1241,7 +1241,7 @@ Result<JobId> JobService::submit_job(NewJob job) {
     if (!model.group.empty() &&
         (job.file.anchored || (!job.file.group.empty() && job.file.group != model.group))) {
       return Error{ErrorCode::kDenied, "the model " + spec.model + " is for hosts of the group " +
-                                           model.group + " alone: ask for that level"};
+                                           model.group + " alone: name that group, or no level"};
     }
     NewTask& task = job.tasks[i];
     StoredTask row;

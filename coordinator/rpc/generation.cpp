@@ -1,5 +1,6 @@
 #include "coordinator/rpc/generation.h"
 
+#include "coordinator/rpc/accounts.h"
 #include "coordinator/rpc/model_upload.h"
 #include "schema/limits.h"
 #include "schema/require.h"
@@ -46,7 +47,7 @@ SessionRequest request_of(rpc::GenerateRequest::Reader in) {
   choice.seed = sampling.getSeed();
   if (const auto bad = out_of_bounds(choice))
     rpc::throw_error({ErrorCode::kInvalid, std::string(bad->field) + ": " + bad->what});
-  request.group = rpc::text_of(in.getGroup(), limits::kNameBytesMax, "group");
+  request.group = membership_name(in.getGroup(), "group", /*may_be_empty=*/true);
   switch (in.getPrivacy()) {
     case rpc::Privacy::PUBLIC: break;
     case rpc::Privacy::ANCHORED: request.anchored = true; break;
@@ -154,7 +155,8 @@ kj::Promise<void> run_generation(Parts& parts, Context context) {
   if (!model->group.empty()) {
     if (request.anchored || (!request.group.empty() && request.group != model->group)) {
       rpc::throw_error({ErrorCode::kDenied, "the model " + name + " is for hosts of the group " +
-                                                model->group + " alone: ask for that level"});
+                                                model->group +
+                                                " alone: name that group, or no level"});
     }
     request.group = model->group;
   }

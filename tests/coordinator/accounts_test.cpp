@@ -310,6 +310,9 @@ void AccountsTest::names_are_checked() {
   QCOMPARE(failure_of([&] { create_account(world, std::string(256, 'a')); }), std::string());
   QVERIFY(has(failure_of([&] { invite_for(world, "", "a\x1b[1m"); }), "group"));
   QVERIFY(has(failure_of([&] { set_group(world, 1, "x"); }), "no host 1"));
+  GenerateAsk asked;
+  asked.group = "a\tb";
+  QVERIFY(has(world.refusal_of(asked), "cannot be shown"));
 }
 
 void AccountsTest::work_of_a_group_stays_in_it() {

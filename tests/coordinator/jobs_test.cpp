@@ -980,6 +980,8 @@ void JobsTest::work_of_a_group_goes_to_its_hosts_alone() {
           std::string::npos);
   QVERIFY(refusal_of_job(world, "group = \"lab\"\n" + spec, files).find("group") !=
           std::string::npos);
+  QVERIFY(refusal_of_job(world, "privacy = \"group\"\ngroup = \"a\\tb\"\n" + spec, files)
+              .find("cannot be shown") != std::string::npos);
   submit_job(world, "privacy = \"group\"\ngroup = \"lab\"\n" + spec, files);
   QCOMPARE(outside.lease().why, std::string("batch.denied"));
   QCOMPARE(inside.lease(600, 1).units.size(), size_t{1});
