@@ -284,6 +284,15 @@ Result<void> list_receipts(const CommandOptions& options, bool csv) {
   });
 }
 
+// Null where nothing of a day is told.
+Json newest_root(const Message& why) {
+  const bool is_told = why.code == "receipts.agree_days" || why.code == "receipts.unstated_days";
+  const std::string* const root = is_told && why.parameters.size() == 3
+                                      ? std::get_if<std::string>(&why.parameters[2])
+                                      : nullptr;
+  return root == nullptr ? Json() : Json(*root);
+}
+
 Result<void> verify_receipts(const CommandOptions& options, bool csv) {
   return ask_agent(options, [&](AgentSession& session) -> Result<void> {
     const auto answer = session.ask_patiently(session.agent.verifyReceiptsRequest());
@@ -294,6 +303,7 @@ Result<void> verify_receipts(const CommandOptions& options, bool csv) {
                  {"missing", "MISSING"},
                  {"days", "DAYS CHECKED"},
                  {"newest_day", ""},
+                 {"newest_root", ""},
                  {"in_days", "IN THEIR DAYS"},
                  {"credit_confirmed", "CREDIT PROVED"},
                  {"credit_stated", "CREDIT STATED"},
@@ -301,6 +311,8 @@ Result<void> verify_receipts(const CommandOptions& options, bool csv) {
     uint32_t wrong = 0;
     for (const auto report : answer.getReport()) {
       if (!report.getAgrees()) ++wrong;
+      const Message why = read_message(report.getWhy());
+      const bool is_stated = !why.code.starts_with("receipts.unstated");
       table.add({report.getCoordinator().cStr(),
                  {report.getAgrees() ? "yes" : "NO", report.getAgrees()},
                  count_cell(report.getCount()),
@@ -308,9 +320,10 @@ Result<void> verify_receipts(const CommandOptions& options, bool csv) {
                  count_cell(report.getMissing()),
                  count_cell(report.getDays()),
                  {"", report.getDays() == 0 ? Json() : Json(day_text(report.getNewestDay()))},
+                 {"", newest_root(why)},
                  count_cell(report.getInDays()),
                  real_cell(report.getCreditConfirmed(), kCreditDigits),
-                 real_cell(report.getCreditStated(), kCreditDigits),
+                 is_stated ? real_cell(report.getCreditStated(), kCreditDigits) : Cell("-", Json()),
                  sentence(report.getWhy())});
     }
     show(options, table, csv, "reports", "No receipts yet.");

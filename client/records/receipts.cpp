@@ -40,6 +40,7 @@ struct ReceiptCheck::State {
   std::optional<std::map<int64_t, Records::StoredDay>> days;  // Empty: to be read.
   std::string wrong_day;                                      // The first that is wrong.
   int64_t whole_day = 0;  // The newest whose proofs have all come.
+  uint64_t proved = 0;    // The highest number of a receipt that a proof came for.
   uint64_t not_in_day = 0;
 
   const Records::KnownCoordinator& current() const { return coordinators[reports.size()]; }
@@ -65,6 +66,7 @@ struct ReceiptCheck::State {
 
   Result<void> read_days() {
     SHOAL_TRY_ASSIGN(stored, records.days_of(current().pin));
+    proved = records.day_wanted(current().pin).after_number;
     days.emplace();
     const LedgerDay* before = nullptr;
     for (Records::StoredDay& one : stored) {
@@ -92,9 +94,9 @@ struct ReceiptCheck::State {
       const bool fits =
           day != days->end() && receipt_is_in(day->second.day, receipt, stored->proof);
       ++(fits ? report.in_days : not_in_day);
-    } else if (day_of(receipt.at) < whole_day) {
-      // What states a day must be in that one, or, where the coordinator's clock was wrong, in the
-      // one that follows it.
+    } else if (receipt.number <= proved || day_of(receipt.at) < whole_day) {
+      // Proofs come in order, and what states a day must be in that one, or, where the
+      // coordinator's clock was wrong, in the one that follows it.
       ++not_in_day;
     }
     return {};

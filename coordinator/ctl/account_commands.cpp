@@ -52,7 +52,7 @@ Result<void> account_list(const Context& context) {
                      {"created_at_ms", account.getCreatedAtMs()}});
       rows.push_back(
           {account.getName().cStr(), account.getBanned() ? "banned" : "active",
-           account.getTeam().cStr(), std::to_string(account.getHosts()),
+           text_or_dash(account.getTeam()), std::to_string(account.getHosts()),
            std::to_string(account.getHostsConnected()), show_credit(account.getCreditConfirmed()),
            show_credit(account.getCreditPending()), show_credit(account.getCreditRejected())});
       if (!worth.unit.empty()) {

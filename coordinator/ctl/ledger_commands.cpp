@@ -81,8 +81,8 @@ Result<void> ledger_list(const Context& context, bool csv) {
                      {"credit_confirmed", host.getCreditConfirmed()},
                      {"credit_pending", host.getCreditPending()},
                      {"credit_rejected", host.getCreditRejected()}});
-      rows.push_back({std::to_string(host.getId()), host.getName().cStr(), host.getAccount().cStr(),
-                      std::to_string(host.getNewestReceipt()),
+      rows.push_back({std::to_string(host.getId()), host.getName().cStr(),
+                      text_or_dash(host.getAccount()), std::to_string(host.getNewestReceipt()),
                       show_credit(host.getCreditConfirmed()), show_credit(host.getCreditPending()),
                       show_credit(host.getCreditRejected())});
       if (!worth.unit.empty()) {

@@ -287,6 +287,7 @@ void DaysTest::changed_files_are_found() {
       {"UPDATE receipt_proof SET place = -1", "receipts.not_in_day"},
       {"UPDATE receipt_proof SET day = 1", "receipts.not_in_day"},
       {"DELETE FROM receipt_proof WHERE number = 1", "receipts.not_in_day"},
+      {"DELETE FROM receipt_proof WHERE number = 5", "receipts.not_in_day"},  // Of the newest day.
   };
   for (const auto& [sql, code] : kChanges) {
     const TempDir folder;
