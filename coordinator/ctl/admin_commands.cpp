@@ -2,6 +2,8 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <set>
+#include <string>
 
 #include "coordinator/ctl/commands.h"
 #include "coordinator/data_folder.h"
@@ -120,16 +122,22 @@ Result<void> status(const Context& context) {
 
 Result<void> host_list(const Context& context) {
   return with_coordinator(context, [&](Link& link) -> Result<void> {
+    const auto accounts = link.admin.listAccountsRequest().send().wait(link.io.waitScope);
+    std::set<std::string> banned;
+    for (const auto account : accounts.getAccounts()) {
+      if (account.getBanned()) banned.insert(account.getName().cStr());
+    }
     const auto response = link.admin.listHostsRequest().send().wait(link.io.waitScope);
     Json all = Json::array();
     std::vector<std::vector<std::string>> rows;
     for (const auto host : response.getHosts()) {
+      const bool account_banned = banned.contains(host.getAccount().cStr());
       const std::vector<std::string> who = {
           std::to_string(host.getId()),
           host.getName().cStr(),
           text_or_dash(host.getAccount()),
           text_or_dash(host.getGroup()),
-          word_of(host.getStanding()),
+          account_banned ? "account banned" : word_of(host.getStanding()),
           host.getConnected() ? "yes" : "last " + show_time(host.getLastSeenMs()),
           show_credit(host.getCreditConfirmed())};
       Json devices = Json::array();
@@ -161,6 +169,7 @@ Result<void> host_list(const Context& context) {
                      {"system", host.getSystem().cStr()},
                      {"version", host.getVersion().cStr()},
                      {"account", host.getAccount().cStr()},
+                     {"account_banned", account_banned},
                      {"group", host.getGroup().cStr()},
                      {"standing", word_of(host.getStanding())},
                      {"connected", host.getConnected()},

@@ -367,7 +367,6 @@ Result<JobFile> read_job_file(std::string_view text) {
   SHOAL_TRY_ASSIGN(group, fields.text("group", "", limits::kNameBytesMax));
   if (group.empty() == (privacy == "group"))
     return fields.error("group", "a group's name goes with privacy = \"group\", and it needs one");
-  if (!is_printable(group)) return fields.error("group", "it has characters that cannot be shown");
   job.group = group;
   if (!fields.has("tasks") || !json["tasks"].is_array() || json["tasks"].empty()) {
     return wrong("tasks", "a job has at least one task: [[tasks]]");

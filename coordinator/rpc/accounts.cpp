@@ -50,7 +50,15 @@ Membership membership_of(Parts& parts, capnp::Text::Reader account, capnp::Text:
   Membership membership;
   membership.group = membership_name(group, "group", /*may_be_empty=*/true);
   const std::string name = membership_name(account, "account", /*may_be_empty=*/true);
-  if (!name.empty()) membership.account = rpc::require(parts.accounts.get(name)).id;
+  if (!name.empty()) {
+    const AccountRow row = rpc::require(parts.accounts.get(name));
+    if (row.banned) {
+      rpc::throw_error(
+          {ErrorCode::kDenied, "the account " + name + " is banned: no host comes in " +
+                                   "by an invite of it; shoalctl account unban ends " + "the ban"});
+    }
+    membership.account = row.id;
+  }
   return membership;
 }
 

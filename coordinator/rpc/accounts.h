@@ -13,7 +13,8 @@ namespace shoal {
 // A name of an account, a team or a group, checked; may be empty where `may_be_empty`. Throws.
 std::string membership_name(capnp::Text::Reader text, const char* field, bool may_be_empty = false);
 
-// An account by its name, and a group; both may be empty. Throws for an unknown account.
+// An account by its name, and a group; both may be empty. Throws for an account that is unknown or
+// banned.
 Membership membership_of(Parts& parts, capnp::Text::Reader account, capnp::Text::Reader group);
 
 inline OwnerId owner_of(const HostRow& host) { return OwnerId{host.account.value}; }

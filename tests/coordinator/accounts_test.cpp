@@ -282,6 +282,7 @@ void AccountsTest::a_ban_ends_what_an_accounts_hosts_do() {
   QVERIFY(has(failure_of([&] { first.report(); }), "login is over"));
   QVERIFY(has(failure_of([&] { first.connect(); }), "account that this host belongs to is banned"));
   QVERIFY(has(failure_of([&] { world.add_host("h2", {.invite = invite}); }), "banned"));
+  QVERIFY(has(failure_of([&] { invite_for(world, "eve", ""); }), "account unban"));
   const auto list = accounts(world);
   QVERIFY(list.getAccounts()[0].getBanned());
   QCOMPARE(list.getAccounts()[0].getHostsConnected(), 0u);

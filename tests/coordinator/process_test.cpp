@@ -151,6 +151,7 @@ void ProcessTest::starts_answers_and_stops_in_order() {
   QVERIFY(has(folder.run("shoalctl", {"invite", "--account", "ann", "--group", "lab"}).out,
               address.c_str()));
   QVERIFY(has(folder.run("shoalctl", {"account", "ban", "ann"}).out, "banned"));
+  QCOMPARE(folder.run("shoalctl", {"invite", "--account", "ann"}).code, 4);
   QVERIFY(has(folder.run("shoalctl", {"account", "list"}).out, "banned"));
   QVERIFY(has(folder.run("shoalctl", {"account", "unban", "ann"}).out, "not banned"));
   QVERIFY(
