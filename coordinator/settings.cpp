@@ -27,9 +27,9 @@ std::span<const SettingSpec> coordinator_setting_table() {
        "than\n"
        "it listens on."},
       {"credit.unit", std::string(),
-       "What credit is paid in, such as EUR or points: volunteers and administrators then see "
-       "what\n"
-       "it is worth beside it. Empty: credit is worth nothing but itself."},
+       "What credit is paid in, such as EUR or points, in 16 bytes at most: volunteers and\n"
+       "administrators then see what it is worth beside it. Empty: credit is worth nothing but\n"
+       "itself."},
       {"credit.rate", 0.0, "How many of these units one credit (10^12 FLOP) is worth.", 0, 1e12},
       {"hosts.ping_interval_ms", int64_t{2000},
        "How often a host says that it is alive. Silent for three times as long, it is dropped.",
