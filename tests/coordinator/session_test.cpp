@@ -197,7 +197,7 @@ void SessionTest::refuses_what_cannot_be() {
   QVERIFY(refuses({.tokens_max = 0}, "maxTokens"));
   QVERIFY(refuses({.temperature = 0.001f}, "temperature"));
   QVERIFY(refuses({.temperature = std::numeric_limits<float>::quiet_NaN()}, "temperature"));
-  QVERIFY(refuses({.repetition_penalty = 0}, "repetitionPenalty"));
+  QVERIFY(refuses({.repetition_penalty = 0}, "repetition_penalty"));
   QCOMPARE(world.generate({.stages_min = 2}).ids.size(), size_t{12});
   for (auto& host : world.hosts) host->kill();
   world.settle();
