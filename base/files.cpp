@@ -31,6 +31,44 @@ class Wiped {
   ByteVector& bytes_;
 };
 
+// Another name for a file while it is being replaced, so that putting it back takes no room.
+class Kept {
+ public:
+  explicit Kept(std::filesystem::path path) : path_(std::move(path)), kept_(path_) {
+    kept_ += ".before";
+    std::error_code code;
+    std::filesystem::remove(kept_, code);  // Of a process that was killed meanwhile.
+    std::filesystem::create_hard_link(path_, kept_, code);
+    if (!code || code == std::errc::no_such_file_or_directory) return;
+    // A file system without such links, or no file at all.
+    code.clear();
+    std::filesystem::copy_file(path_, kept_, code);
+    if (code) {
+      kept_result_ = Error{ErrorCode::kIo, "cannot keep " + path_.string() + ": " + code.message()};
+    }
+  }
+  ~Kept() {
+    std::error_code code;
+    std::filesystem::remove(kept_, code);
+  }
+  Kept(const Kept&) = delete;
+  Kept& operator=(const Kept&) = delete;
+
+  const Result<void>& kept() const { return kept_result_; }
+  void put_back() const {
+    std::error_code code;
+    if (is_there(kept_)) {
+      std::filesystem::rename(kept_, path_, code);
+    } else {
+      std::filesystem::remove(path_, code);
+    }
+  }
+
+ private:
+  std::filesystem::path path_, kept_;
+  Result<void> kept_result_;
+};
+
 // The whole file, as StateFile writes it.
 ByteVector state_of(ByteSpan content) {
   ByteVector file;
@@ -116,9 +154,16 @@ Result<void> StateFile::save(ByteSpan bytes) const {
   }
   ByteVector file = state_of(bytes);
   const Wiped wiped(file);
-  // The copy first: when there is no room for it, nothing has changed.
-  SHOAL_TRY(write_file_durably(good_path(path_), file, mode_));
-  return write_file_durably(path_, file, mode_);
+  const Kept before(good_path(path_));
+  SHOAL_TRY(before.kept());
+  // The copy first, and it goes back when the file cannot follow: what was not saved must not come
+  // true when the file is damaged one day.
+  const auto written = [&]() -> Result<void> {
+    SHOAL_TRY(write_file_durably(good_path(path_), file, mode_));
+    return write_file_durably(path_, file, mode_);
+  }();
+  if (!written.ok()) before.put_back();
+  return written;
 }
 
 }  // namespace shoal

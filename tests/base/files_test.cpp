@@ -41,6 +41,7 @@ class FilesTest : public QObject {
   void state_falls_back_from_every_cut_and_every_changed_byte();
   void state_saved_once_has_its_copy_and_a_damaged_one_is_mended_by_the_next_save();
   void state_that_cannot_keep_its_copy_is_not_changed();
+  void state_whose_copy_alone_could_be_written_is_as_it_was();
   void state_absent_is_not_found_and_both_corrupt_is_corrupt();
   void digest_of_a_file_is_that_of_its_bytes();
   void maps_a_file();
@@ -199,6 +200,33 @@ void FilesTest::state_that_cannot_keep_its_copy_is_not_changed() {
   std::filesystem::create_directory(folder / "s.good");
   QVERIFY(!state.save(as_bytes("second")).ok());
   QVERIFY(as_text(state.load().value().bytes) == "first");
+}
+
+// Method: a folder in the file's place, so that the copy can be written and the file cannot.
+void FilesTest::state_whose_copy_alone_could_be_written_is_as_it_was() {
+  const TempDir folder;
+  const StateFile state(folder / "s");
+  QVERIFY(state.save(as_bytes("first")).ok());
+  std::filesystem::remove(folder / "s");
+  std::filesystem::create_directory(folder / "s");
+  QVERIFY(!state.save(as_bytes("second")).ok());
+  QVERIFY(as_text(state.load().value().bytes) == "first");
+  QVERIFY(!state.save(as_bytes("third")).ok());
+  QVERIFY(as_text(state.load().value().bytes) == "first");
+  std::filesystem::remove(folder / "s");
+  QVERIFY(state.save(as_bytes("fourth")).ok());
+  QVERIFY(!state.load().value().fell_back_because);
+  spoil(folder / "s", "rubbish");
+  QVERIFY(as_text(state.load().value().bytes) == "fourth");
+  // And nothing else is left behind.
+  const auto left = std::filesystem::directory_iterator(folder.path());
+  QCOMPARE(std::distance(begin(left), end(left)), 2);
+  // One that there never was is not there afterwards.
+  const StateFile other(folder / "t");
+  std::filesystem::create_directory(folder / "t");
+  QVERIFY(!other.save(as_bytes("first")).ok());
+  std::filesystem::remove(folder / "t");
+  QVERIFY(other.load().error().code == ErrorCode::kNotFound);
 }
 
 void FilesTest::state_absent_is_not_found_and_both_corrupt_is_corrupt() {
