@@ -128,6 +128,8 @@ void Agent::changed() {
 
 kj::Promise<void> Agent::changed_after(uint64_t revision) {
   if (revision != revision_) return kj::READY_NOW;
+  // Those who gave up waiting, as a window that was closed, take nobody's place.
+  std::erase_if(watchers_, [](auto& watcher) { return !watcher->isWaiting(); });
   if (watchers_.size() >= kWatchersMax) {
     return KJ_EXCEPTION(OVERLOADED, "too many wait for the next change");
   }
@@ -395,7 +397,7 @@ WorkerOptions Agent::worker_options(const DeviceFacts& facts) {
     worker.argv.insert(worker.argv.end(), {"--memory-max", std::to_string(most)});
   }
   worker.hang_max = settings.integer("worker.hang_ms_max") * kj::MILLISECONDS;
-  worker.ping_each = std::min(worker.ping_each, worker.hang_max / 2);
+  worker.ping_each = std::min(worker.ping_each, worker.hang_max / 3);
   return worker;
 }
 
@@ -529,7 +531,7 @@ rpc::Task<Measurement> Agent::measure(std::string device_id) {
   }
   kj::Promise<Measurement> measuring = device->measure();
   allow_units(*device);  // Not while it is measured.
-  judge_soon();  // Coordinators give it no work meanwhile.
+  judge_soon();          // Coordinators give it no work meanwhile.
   const Measurement measured = co_await kj::mv(measuring);
   changed();
   for (auto& link : links_) link->devices_changed();

@@ -60,8 +60,6 @@ struct AgentOptions {
   std::vector<std::string> private_words;  // The owner's name, his home: see bundle.h.
   // Looks at the rules by itself; false: only when asked, for tests.
   bool looks = true;
-  // So long without a look means that this process, or the whole computer, was stopped.
-  Millis gap{10'000};
 };
 
 class Agent final : private LentDevice::Needs,
@@ -269,7 +267,6 @@ class Agent final : private LentDevice::Needs,
   std::map<std::string, std::unique_ptr<UnitRunner>> unit_runners_;
   std::unique_ptr<DeviceFinder> finder_;
   Signal judge_wanted_;
-  bool looks_slowly_ = false;  // Nothing was at work when the next look was planned.
   kj::Promise<void> judging_ = nullptr;
   // Last: what coordinators hold ends before what it uses.
   std::vector<kj::Own<CoordinatorLink>> links_;

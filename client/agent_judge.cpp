@@ -10,6 +10,9 @@ namespace shoal::client {
 namespace {
 
 constexpr Millis kLookAtWork{1'000}, kLookAtRest{5'000}, kLookLeast{50};
+// So long without a look means that this process, or the whole computer, was stopped.
+constexpr Millis kGap{10'000};
+static_assert(kLookAtRest < kGap);
 constexpr Millis kGovernEach{2'000}, kFlushEach{60'000}, kTryAgainEach{5'000};
 // Whether less memory than this is free again cannot be told from what others do meanwhile.
 constexpr Bytes kSeenFree{int64_t{32} << 20};
@@ -49,17 +52,16 @@ rpc::Task<void> Agent::keep_judging() {
 }
 
 bool Agent::at_work() const {
-  return !work_.all().empty() || !freeing_.empty() || !fetcher_.transfers().empty() ||
-         std::ranges::any_of(devices_, [](const auto& device) {
-           return device->measuring() || device->measures_now() || device->yielding();
+  return !freeing_.empty() || !fetcher_.transfers().empty() ||
+         std::ranges::any_of(devices_, [this](const auto& device) {
+           return work_.count(device->facts().id) > 0 || device->measuring() ||
+                  device->measures_now() || device->yielding();
          });
 }
 
 Millis Agent::next_look() {
   const Millis now = parts_.clock.now_wall();
-  looks_slowly_ = !at_work();
-  Millis wait =
-      until_whole(parts_.clock.now_monotonic(), looks_slowly_ ? kLookAtRest : kLookAtWork);
+  Millis wait = until_whole(parts_.clock.now_monotonic(), at_work() ? kLookAtWork : kLookAtRest);
   const auto consider = [&](const std::optional<Millis>& at) {
     if (at && *at > now) wait = std::min(wait, std::max(*at - now, kLookLeast));
   };
@@ -79,12 +81,13 @@ void Agent::notice_gap() {
   judged_at_ = monotonic;
   judged_wall_ = wall;
   const bool woke = sleeping_ && !parts_.sensors.readings().sleeping;
-  if (stopped < options_.gap && slept < options_.gap && !woke) return;
-  log_info("agent", "woke", {{"stopped_ms", stopped}, {"slept_ms", slept}});
-  // A sleep that the system announced counts in a pause; a clock that was set does not.
-  if (woke && slept > Millis{0}) {
+  // A sleep that the system announced counts in a pause, also when this look comes before the word
+  // that it is over; a clock that was set does not.
+  if (sleeping_ && slept > Millis{0}) {
     for (Millis& ends : mode_ends_) ends -= slept;
   }
+  if (stopped < kGap && slept < kGap && !woke) return;
+  log_info("agent", "woke", {{"stopped_ms", stopped}, {"slept_ms", slept}});
   governed_at_ = counted_at_ = monotonic;  // Nothing was used meanwhile.
   for (const auto& device : devices_) {
     device->energy_meter.restart();
@@ -165,30 +168,30 @@ void Agent::judge_resources(Millis now) {
 
 void Agent::act_on(LentDevice& device) {
   const std::string& id = device.facts().id;
-  const bool has_stage = work_.count(id) > 0;
-  const bool counts = has_stage || device.measures_now();
+  const bool is_used = work_.count(id) > 0;
+  const bool counts = is_used || device.measures_now();
   if (device.measuring()) {
     if (const std::optional<Message> why = forbids_measuring(device)) {
       device.fail_errands({ErrorCode::kUnavailable, english(*why)});
     }
   }
-  if (!device.may_work && device.worker() != nullptr && !device.yielding() && has_stage) {
+  if (!device.may_work && device.worker() != nullptr && !device.yielding() && is_used) {
     const GpuReading* const gpu = gpu_of(device);
     const Bytes ours = memory_used(device);
     if (gpu != nullptr && gpu->memory_used && ours >= kSeenFree) {
       freeing_[id] = {*gpu->memory_used, ours, parts_.clock.now_monotonic(), {}};
     }
   }
-  if (!device.may_work && has_stage) {
+  if (!device.may_work && is_used) {
     work_.end([&id](const StageWork& work) { return work.device == id; }, shown_verdict(device).why,
               told_when_paused());
   }
   allow_units(device);
-  // One that computes is not disturbed for it.
-  const bool renews =
-      device.worker() != nullptr && device.outdated() && !has_stage && !device.measuring();
+  // A session is not disturbed for it; units were stopped for it just now, and lose nothing.
+  const bool renews = device.worker() != nullptr && device.outdated() && work_.count(id) == 0 &&
+                      !device.measuring();
   device.want(device.may_work && !renews,
-              parts_.settings.now().integer("yield.stop_ms") * kj::MILLISECONDS, counts);
+              parts_.settings.now().integer("yield.stop_ms") * kj::MILLISECONDS, counts && !renews);
 }
 
 // Sessions go first: units do not share a device with a stage of one.
@@ -207,8 +210,9 @@ void Agent::allow_units(LentDevice& device) {
   if (!device.may_work || work_.stages(id) > 0) {
     runner->allow(Allowance::kNo);
   } else {
-    runner->allow(device.client() == nullptr || device.measuring() ? Allowance::kSoon
-                                                                   : Allowance::kYes);
+    // A worker that must be another, for settings that changed, would else never be without work.
+    const bool soon = device.client() == nullptr || device.measuring() || device.outdated();
+    runner->allow(soon ? Allowance::kSoon : Allowance::kYes);
   }
   runner->look();
 }

@@ -19,8 +19,7 @@ struct CommandOptions {
   std::optional<int> threads;        // Instead of the settings'.
   // How `run` works until the owner chooses otherwise: "rules", "always" or "paused".
   std::string mode = "rules";
-  int64_t gap_ms = 10'000;  // So long without a look, and the computer was stopped: AgentOptions.
-  std::string remote;       // Which other machine's client to ask; empty: this one's.
+  std::string remote;  // Which other machine's client to ask; empty: this one's.
 };
 
 // Serves until SIGTERM, SIGINT, or a user interface ends it.

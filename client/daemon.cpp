@@ -116,7 +116,6 @@ Result<void> serve(Loop loop, const CommandOptions& options, const Workplace& pl
   AgentOptions agent_options;
   agent_options.worker_program = std::move(program);
   agent_options.start_mode = start_mode(options);
-  agent_options.gap = Millis{options.gap_ms};
   agent_options.state_folder = place.folders.state.string();
   agent_options.cache_folder = place.cache();
   agent_options.units_folder = place.folders.state / "units";

@@ -115,6 +115,8 @@ struct UnitRunner::Desk {
   Millis ask_at{0}, retry_at{0};
   int failures = 0;  // Of calls, one after another.
   int useless = 0;   // Units that came to nothing here, one after another.
+  bool renews = false;
+  kj::Promise<void> renewing = nullptr;  // While it renews.
 };
 
 UnitRunner::UnitRunner(kj::Timer& timer, const Clock& clock, ModelCache& cache,
@@ -148,10 +150,15 @@ UnitRunner::UnitRunner(kj::Timer& timer, const Clock& clock, ModelCache& cache,
   talking_ = keep_in_touch().promise().eagerlyEvaluate([](kj::Exception&& exception) {
     log_error("units", "gave_up", {{"cause", exception.getDescription().cStr()}});
   });
+  renewing_ = keep_renewing().promise().eagerlyEvaluate([](kj::Exception&& exception) {
+    log_error("units", "gave_up", {{"cause", exception.getDescription().cStr()}});
+  });
 }
 
 UnitRunner::~UnitRunner() noexcept(false) {
-  talking_ = nullptr;
+  stop_talking();
+  renewing_ = nullptr;
+  for (const auto& [pin, desk] : desks_) desk->renewing = nullptr;
   stop_working();
   // What is still here goes on in a later run.
   for (const auto& held : held_) held->entry->leave_no_trace();
@@ -210,7 +217,13 @@ void UnitRunner::allow(Allowance allowance) {
 void UnitRunner::look() {
   talk_again_ = true;
   talk_wanted_.give();
+  renew_wanted_.give();
   work_wanted_.give();
+}
+
+void UnitRunner::stop_talking() {
+  talking_ = nullptr;
+  talks_with_.clear();
 }
 
 void UnitRunner::consent_changed() {
@@ -273,7 +286,9 @@ void UnitRunner::show(Held& held, StageWork::State state) {
 rpc::Task<void> UnitRunner::shut_down() {
   ending_ = true;
   allowance_ = Allowance::kNo;
-  talking_ = nullptr;
+  stop_talking();
+  renewing_ = nullptr;
+  for (const auto& [pin, desk] : desks_) desk->renewing = nullptr;
   stop_working();
   save();
   std::vector<kj::Promise<void>> told;
@@ -301,7 +316,7 @@ rpc::Task<void> UnitRunner::shut_down() {
 }
 
 rpc::Task<void> UnitRunner::forget(std::string pin) {
-  talking_ = nullptr;
+  stop_talking();
   if (current_ != nullptr && current_->pin == pin) stop_working();
   std::vector<kj::Promise<void>> told;
   for (auto it = held_.begin(); it != held_.end();) {
@@ -612,13 +627,15 @@ Millis UnitRunner::renew_at(const Held& held) const {
   return held.heard + std::max(Millis{(held.until - held.heard).count / 3}, kRenewEachMin);
 }
 
-bool UnitRunner::renew_due(const Line& line) const {
-  if (allowance_ == Allowance::kNo) return false;
-  const Millis now = clock_.now_monotonic();
-  return std::ranges::any_of(held_, [&](const auto& held) {
-    return held->pin == line.pin && held->to_compute() &&
-           (held->login != line.login || now >= renew_at(*held));
-  });
+std::optional<Millis> UnitRunner::renewal_due(const Line& line) const {
+  if (allowance_ == Allowance::kNo) return {};
+  std::optional<Millis> due;
+  for (const auto& held : held_) {
+    if (held->pin != line.pin || !held->to_compute()) continue;
+    const Millis at = held->login != line.login ? Millis{0} : renew_at(*held);
+    due = std::min(due.value_or(at), at);
+  }
+  return due;
 }
 
 bool UnitRunner::has_to_ask(Line& line) {
@@ -670,10 +687,9 @@ Millis UnitRunner::next_look() {
     if (wants && desk.ask_at > now) at = std::min(at, desk.ask_at);
   }
   for (const auto& held : held_) {
-    if (!held->to_compute() || held->until == held->heard) continue;
-    at = std::min(at, allowance_ == Allowance::kNo
-                          ? held->heard + Millis{(held->until - held->heard).count / 10 * 9}
-                          : renew_at(*held));
+    if (allowance_ != Allowance::kNo || !held->to_compute() || held->until == held->heard) continue;
+    // Renewals wake for themselves: see keep_renewing().
+    at = std::min(at, held->heard + Millis{(held->until - held->heard).count / 10 * 9});
   }
   return std::max(at - now, Millis{20});
 }
@@ -688,22 +704,22 @@ rpc::Task<void> UnitRunner::keep_in_touch() {
     for (size_t i = 0; i < lines.size(); ++i) {
       Line line = lines[(asked_first_ + i) % lines.size()];
       Desk& desk = desk_of(line);
-      if (desk.absent || clock_.now_monotonic() < desk.retry_at) continue;
+      const Millis now = clock_.now_monotonic();
+      if (desk.absent || now < desk.retry_at) continue;
+      // First it says what still holds, and then this is called anew.
+      const std::optional<Millis> renewal = renewal_due(line);
+      if (desk.renews || (renewal && *renewal <= now)) continue;
+      talks_with_ = line.pin;
       try {
         kj::Promise<void> talked = talk(line);
         co_await kj::mv(talked);
         desk.failures = 0;
       } catch (const kj::Exception& exception) {
-        // A desk that is another by now has nothing to do with it.
-        const auto known = desks_.find(line.pin);
-        if (known == desks_.end() || known->second->login != line.login) continue;
-        Desk& now = *known->second;
-        now.absent = exception.getType() == kj::Exception::Type::UNIMPLEMENTED;
-        now.retry_at = clock_.now_monotonic() + wait_after(now.failures++);
-        if (now.absent) continue;
-        log_warning("units", "call_failed", {{"cause", rpc::error_of(exception)}});
+        call_failed(line, exception);
       }
+      talks_with_.clear();
     }
+    renew_wanted_.give();
     if (talk_again_) continue;
     kj::Promise<void> next = talk_wanted_.wait();
     next = next.exclusiveJoin(timer_.afterDelay(next_look().count * kj::MILLISECONDS));
@@ -711,12 +727,71 @@ rpc::Task<void> UnitRunner::keep_in_touch() {
   }
 }
 
-rpc::Task<void> UnitRunner::talk(Line line) {
+void UnitRunner::call_failed(const Line& line, const kj::Exception& exception) {
+  // A desk that is another by now has nothing to do with it.
+  const auto known = desks_.find(line.pin);
+  if (known == desks_.end() || known->second->login != line.login) return;
+  Desk& desk = *known->second;
+  desk.absent = exception.getType() == kj::Exception::Type::UNIMPLEMENTED;
+  desk.retry_at = clock_.now_monotonic() + wait_after(desk.failures++);
+  if (desk.absent) return;
+  log_warning("units", "call_failed", {{"cause", rpc::error_of(exception)}});
+}
+
+// Each desk renews beside all else: what one coordinator is slow in costs no lease, of its own or
+// of another's.
+rpc::Task<void> UnitRunner::keep_renewing() {
+  co_await kj::evalLater([] {});
+  while (true) {
+    kj::Promise<void> next = renew_wanted_.wait();
+    const Millis wait = renew_what_is_due();
+    next = next.exclusiveJoin(timer_.afterDelay(wait.count * kj::MILLISECONDS));
+    co_await kj::mv(next);
+  }
+}
+
+Millis UnitRunner::renew_what_is_due() {
+  const Millis now = clock_.now_monotonic();
+  Millis at = now + kLookMost;
+  for (Line& line : needs_.lines()) {
+    // What is asked on an earlier connection fails first, as its desk must outlive that.
+    const auto known = desks_.find(line.pin);
+    if (line.pin == talks_with_ && known != desks_.end() && known->second->login != line.login) {
+      continue;
+    }
+    Desk& desk = desk_of(line);
+    const std::optional<Millis> due = renewal_due(line);
+    if (desk.absent || desk.renews || !due) continue;
+    const Millis when = std::max(*due, desk.retry_at);
+    if (when > now) {
+      at = std::min(at, when);
+      continue;
+    }
+    desk.renews = true;
+    desk.renewing = renew_now(line).promise().eagerlyEvaluate([](kj::Exception&& exception) {
+      log_error("units", "gave_up", {{"cause", exception.getDescription().cStr()}});
+    });
+  }
+  return std::max(at - now, Millis{20});
+}
+
+// Belongs to the desk, so its end ends this.
+rpc::Task<void> UnitRunner::renew_now(Line line) {
+  // Not inside of the one who keeps the promise.
+  co_await kj::evalLater([] {});
   Desk& desk = desk_of(line);
-  if (renew_due(line)) {
+  try {
     kj::Promise<void> renewed = renew(line, desk);
     co_await kj::mv(renewed);
+  } catch (const kj::Exception& exception) {
+    call_failed(line, exception);
   }
+  desk.renews = false;
+  look();
+}
+
+rpc::Task<void> UnitRunner::talk(Line line) {
+  Desk& desk = desk_of(line);
   std::vector<uint64_t> leases;
   for (const auto& held : held_) {
     if (held->pin == line.pin && !held->to_compute()) leases.push_back(held->lease);
@@ -777,7 +852,6 @@ rpc::Task<void> UnitRunner::renew(Line line, Desk& desk) {
     }
   }
   for (const uint64_t lease : answer.getEnded()) over(lease);
-  work_wanted_.give();
 }
 
 rpc::Task<void> UnitRunner::tell_given_back(Desk& desk, Held& held) {
@@ -914,6 +988,10 @@ void UnitRunner::take_unit(const Line& line, rpc::Unit::Reader unit, const ByteV
 }
 
 Result<void> UnitRunner::take_input(Held& held, rpc::Unit::Reader unit, const ByteVector& key) {
+  // One that is handed out again, too: its owner's consent was to what it was.
+  if (read_job_class(unit.getJobClass()) != held.job_class) {
+    return Error{ErrorCode::kInvalid, "its job class is another now"};
+  }
   SHOAL_TRY_ASSIGN(input, read_unit(unit));
   SHOAL_TRY_ASSIGN(shards, read_shards(unit.getSpec().getShards(), held.pin));
   UnitWork work(std::move(input));

@@ -103,6 +103,12 @@ class UnitRunner {
 
   rpc::Task<void> keep_in_touch();
   rpc::Task<void> talk(Line line);
+  void stop_talking();
+  void call_failed(const Line& line, const kj::Exception& exception);
+  rpc::Task<void> keep_renewing();
+  // How long until the next one is due.
+  Millis renew_what_is_due();
+  rpc::Task<void> renew_now(Line line);
   rpc::Task<void> renew(Line line, Desk& desk);
   rpc::Task<void> tell_given_back(Desk& desk, Held& held);
   rpc::Task<void> submit(Desk& desk, Held& held);
@@ -118,7 +124,7 @@ class UnitRunner {
   Held* next_to_run();                                       // Null when there is nothing to do.
   bool lacks_input(const Held& held);
   Millis renew_at(const Held& held) const;
-  bool renew_due(const Line& line) const;
+  std::optional<Millis> renewal_due(const Line& line) const;  // None: there is nothing to renew.
   bool has_to_ask(Line& line);
   bool wants_more();
   Millis remaining(const Held& held) const;
@@ -149,10 +155,12 @@ class UnitRunner {
   std::map<std::string, std::unique_ptr<Desk>> desks_;  // By pin. Never null.
   size_t asked_first_ = 0;
   uint64_t asked_anew_ = 0;  // Counts the times after which what holds was not known any more.
-  Signal work_wanted_, talk_wanted_;
+  Signal work_wanted_, talk_wanted_, renew_wanted_;
   bool talk_again_ = false;  // Something changed since the last round began.
   kj::Promise<void> working_ = nullptr;
   kj::Promise<void> talking_ = nullptr;
+  std::string talks_with_;  // The pin of the one that it waits for; empty: for none.
+  kj::Promise<void> renewing_ = nullptr;
 };
 
 }  // namespace shoal::client

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "base/text.h"
 #include "schema/limits.h"
 #include "schema/transport.h"
 
@@ -123,6 +124,13 @@ Result<UnitInput> read_unit(rpc::Unit::Reader unit) {
     case rpc::Unit::Kind::EMBED: input.kind = UnitKind::kEmbed; break;
     default:
       return Error{ErrorCode::kUnsupported, "this client knows no units of that kind: update it"};
+  }
+  // What its owner agrees to is the class, so the work must be what that says.
+  const std::string_view named(unit.getJobClass().getKind().cStr());
+  if (named != unit_kind_name(input.kind)) {
+    return refuse("its kind is " + std::string(unit_kind_name(input.kind)) +
+                  ", and jobClass.kind is '" + std::string(cut_utf8(named, limits::kNameBytesMax)) +
+                  "'");
   }
   const auto spec = unit.getSpec();
   SHOAL_TRY(between("spec.shards", spec.getShards().size(), 1, limits::kFragmentsMax));

@@ -15,11 +15,10 @@
 #include "base/result.h"
 #include "base/units.h"
 #include "schema/receipt.h"
+#include "schema/unit_output.h"
 #include "schema/work.capnp.h"
 
 namespace shoal::client {
-
-enum class UnitKind : uint8_t { kGenerate, kScore, kEmbed };
 
 struct UnitItem {
   std::vector<int32_t> tokens;

@@ -127,10 +127,6 @@ void add_run_command(Commands& commands) {
          "How to work until the owner chooses otherwise: by the rules, always (for servers: "
          "whoever uses the computer), or not")
       ->check(CLI::IsMember({"rules", "always", "paused"}));
-  // For tests: a computer that wakes again within seconds.
-  run.add_option("--gap-ms", commands.options().gap_ms)
-      ->check(CLI::Range(1'000, 3'600'000))
-      ->group("");
 }
 
 int run_command_line(int argc, const char* const* argv) {

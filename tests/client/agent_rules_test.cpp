@@ -245,6 +245,50 @@ class AgentRulesTest : public QObject {
     world.stop();
   }
 
+  // After a restart the clock on the wall is all there is; the length that was chosen bounds it.
+  void a_clock_set_back_while_nothing_ran_stretches_no_pause() {
+    RuledWorld world(io_);
+    world.start();
+    world.wait_ready();
+    QVERIFY(world.agent->set_mode(Resource::kCpu, Mode::kPaused, Millis{60'000}).ok());
+    world.wait_state(State::PAUSED);
+    world.stop();
+    world.clock.advance_wall(Millis{-365 * int64_t{86'400'000}});
+    world.coordinator.reports.clear();
+    world.start();
+    world.wait_state(State::PAUSED);
+    world.clock.advance(Millis{50'000});
+    world.agent->judge();
+    QCOMPARE(world.reported_state(), State::PAUSED);
+    world.clock.advance(Millis{11'000});
+    world.agent->judge();
+    world.wait_ready();
+    world.stop();
+  }
+
+  // Method: after it wakes, the agent looks once before and once after the system's word.
+  void a_sleep_counts_in_a_pause_whatever_comes_first_after_it() {
+    RuledWorld world(io_);
+    world.start();
+    world.wait_ready();
+    QVERIFY(world.agent->set_mode(Resource::kCpu, Mode::kPaused, Millis{7'200'000}).ok());
+    for (const bool looks_first : {true, false}) {
+      const auto until = world.agent->mode_of(Resource::kCpu).until;
+      world.sense([](Readings& now) { now.sleeping = true; });
+      world.agent->judge();
+      world.clock.advance_wall(Millis{1'800'000});
+      if (looks_first) world.agent->judge();
+      world.sense([](Readings& now) { now.sleeping = false; });
+      world.agent->judge();
+      QCOMPARE(world.agent->mode_of(Resource::kCpu).until->count, until->count);
+    }
+    world.clock.advance(Millis{3'500'000});
+    QVERIFY(world.agent->mode_of(Resource::kCpu).mode == Mode::kPaused);
+    world.clock.advance(Millis{101'000});
+    QVERIFY(world.agent->mode_of(Resource::kCpu).mode != Mode::kPaused);
+    world.stop();
+  }
+
   void what_passes_gives_way_to_what_was_before() {
     RuledWorld world(io_);
     world.start_mode = Mode::kAlways;
@@ -593,13 +637,26 @@ class AgentRulesTest : public QObject {
       before = snapshot.getDevices()[0].getWorkerPid();
       return before != 0;
     });
+    const auto pid = [&world] {
+      capnp::MallocMessageBuilder message;
+      auto snapshot = message.initRoot<rpc::Snapshot>();
+      world.agent->write_snapshot(snapshot);
+      return snapshot.getDevices()[0].getWorkerPid();
+    };
+    // Another rule is nothing to a worker: that is decided in the same turn.
     QVERIFY(world.agent->change_settings({{"rules.metered", true}}).ok());
+    QCOMPARE(pid(), before);
+    QCOMPARE(world.reported_state(), State::READY);
     QVERIFY(world.agent->change_settings({{"compute.threads", int64_t{3}}}).ok());
     world.wait_for_agent([&](rpc::Snapshot::Reader snapshot) {
       const uint32_t now = snapshot.getDevices()[0].getWorkerPid();
       return now != 0 && now != before;
     });
     world.wait_ready();
+    std::ifstream file("/proc/" + std::to_string(pid()) + "/cmdline");
+    std::string argv((std::istreambuf_iterator<char>(file)), {});
+    std::ranges::replace(argv, '\0', ' ');
+    QVERIFY2(has(argv, "--threads 3"), argv.c_str());
     world.stop();
   }
 

@@ -47,6 +47,24 @@ class AgentTest : public QObject {
                 .measurement({"fake", "fake", "cpu", "a fake"}) != nullptr);
   }
 
+  void who_gave_up_waiting_takes_nobodys_place() {
+    World world(io_);
+    world.start();
+    world.wait_ready();
+    for (int i = 0; i < 300; ++i) {
+      const kj::Promise<void> gave_up = world.agent->changed_after(world.agent->revision());
+    }
+    kj::Promise<void> waits = world.agent->changed_after(world.agent->revision());
+    QVERIFY(!waits.poll(io_.waitScope));
+    // But of those who do wait there is a most.
+    std::vector<kj::Promise<void>> others;
+    const uint64_t now = world.agent->revision();
+    while (others.size() < 255) others.push_back(world.agent->changed_after(now));
+    QCOMPARE(world.failure(world.agent->changed_after(now)).getType(),
+             kj::Exception::Type::OVERLOADED);
+    world.stop();
+  }
+
   void a_device_that_is_not_exact_is_failed() {
     World world(io_, "inexact");
     world.start();

@@ -5,6 +5,7 @@
 #include <capnp/message.h>
 
 #include <QtTest>
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -35,6 +36,31 @@ class ShiftedClock final : public Clock {
   Millis monotonic_{0}, wall_{0};
 };
 
+// The loop's time, which remembers for how long it was waited.
+class WatchedTimer final : public kj::Timer {
+ public:
+  explicit WatchedTimer(kj::Timer& timer) : timer_(timer) {}
+
+  kj::TimePoint now() const override { return timer_.now(); }
+  kj::Promise<void> atTime(kj::TimePoint time) override {
+    asked.push_back(time - now());
+    return timer_.atTime(time);
+  }
+  kj::Promise<void> afterDelay(kj::Duration delay) override {
+    asked.push_back(delay);
+    return timer_.afterDelay(delay);
+  }
+  int count(kj::Duration least, kj::Duration most) const {
+    return static_cast<int>(std::ranges::count_if(
+        asked, [&](kj::Duration one) { return one >= least && one <= most; }));
+  }
+
+  std::vector<kj::Duration> asked;
+
+ private:
+  kj::Timer& timer_;
+};
+
 // A computer that nobody uses, and of which everything is known.
 inline Readings all_is_well() {
   Readings readings;
@@ -62,7 +88,8 @@ struct World {
                  Bytes cache_max = Bytes{64 << 20})
       : io(io),
         coordinator(io),
-        loop{io, io.provider->getTimer()},
+        timer(io.provider->getTimer()),
+        loop{io, timer},
         mode(mode),
         cache_max(cache_max) {
     coordinator.knows_everyone = true;
@@ -200,6 +227,7 @@ struct World {
   kj::AsyncIoContext& io;
   TempDir dir;
   FakeCoordinator coordinator;
+  WatchedTimer timer;
   Loop loop;
   const char* mode;
   Bytes cache_max;

@@ -49,6 +49,7 @@ struct FakeCoordinator {
   };
   bool knows_units = false;
   std::vector<Unit> units;
+  bool leases_slowly = false;  // A question for units gets no answer.
   uint32_t units_per_lease = 8;
   uint64_t until_ms = 600'000;
   uint32_t ask_again_ms = 100;
@@ -165,6 +166,8 @@ struct FakeCoordinator {
 
     kj::Promise<void> lease(LeaseContext context) override {
       to_.seconds_asked.push_back(context.getParams().getSeconds());
+      to_.changed();
+      if (to_.leases_slowly) return kj::NEVER_DONE;
       std::vector<size_t> given;
       for (size_t i = 0; i < to_.units.size() && given.size() < to_.units_per_lease; ++i) {
         Unit& unit = to_.units[i];

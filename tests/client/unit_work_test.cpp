@@ -119,6 +119,7 @@ struct WireUnit {
   explicit WireUnit(UnitKind kind = UnitKind::kGenerate) {
     if (kind == UnitKind::kScore) unit.getKind().setScore();
     if (kind == UnitKind::kEmbed) unit.getKind().setEmbed();
+    unit.initJobClass().setKind(std::string(unit_kind_name(kind)));
     auto spec = unit.initSpec();
     spec.setContext(32);
     spec.setSequences(2);

@@ -38,8 +38,8 @@ struct UnitWorld : World {
     const size_t place = coordinator.units.size();
     coordinator.units.push_back({[=, this](rpc::Unit::Builder unit) {
       unit.setEstimateMs(60'000);
-      unit.initJobClass().setKind("generate");
-      unit.getJobClass().setModel("m");
+      const JobClass job_class{"generate", "m", false};
+      write_job_class(job_class, unit.initJobClass());
       auto spec = unit.initSpec();
       spec.setContext(contexts[place]);
       spec.setSequences(1);
@@ -207,10 +207,14 @@ class UnitsTest : public QObject {
   void scores_and_embeddings_are_handed_in_as_such() {
     UnitWorld world(io_);
     world.add_unit({{1, 2, 3}}, kCalm, [](rpc::Unit::Builder unit) {
+      unit.getJobClass().setKind("score");
       unit.getKind().setScore();
       unit.getItems()[0].setScoreFrom(1);
     });
-    world.add_unit({{1, 2}}, kCalm, [](rpc::Unit::Builder unit) { unit.getKind().setEmbed(); });
+    world.add_unit({{1, 2}}, kCalm, [](rpc::Unit::Builder unit) {
+      unit.getJobClass().setKind("embed");
+      unit.getKind().setEmbed();
+    });
     world.start();
     world.wait_submitted(2);
     const std::vector<int32_t> text = {1, 2, 3};
@@ -261,6 +265,43 @@ class UnitsTest : public QObject {
     world.stop();
   }
 
+  // Nothing can be renewed while nobody is there, so nothing wakes for it.
+  void rests_while_its_coordinator_is_away() {
+    UnitWorld world(io_);
+    world.coordinator.until_ms = 900;
+    begin_stuck(world);
+    world.coordinator.drop_everyone();
+    world.wait_for_agent([](rpc::Snapshot::Reader snapshot) {
+      return std::string("connected") != snapshot.getConnections()[0].getState().cStr();
+    });
+    world.clock.advance(Millis{5'000});
+    io_.waitScope.poll();
+    world.timer.asked.clear();
+    world.agent->judge();
+    io_.waitScope.poll();
+    QVERIFY(!world.timer.asked.empty());
+    QCOMPARE(world.timer.count(0 * kj::SECONDS, 40 * kj::MILLISECONDS), 0);
+    world.stop();
+  }
+
+  void a_slow_coordinator_costs_no_lease_of_another() {
+    UnitWorld world(io_);
+    world.coordinator.until_ms = 900;
+    world.coordinator.ask_again_ms = 3'600'000;
+    begin_stuck(world);
+    FakeCoordinator slow(io_);
+    slow.knows_everyone = slow.knows_units = slow.leases_slowly = true;
+    slow.listen();
+    const std::string url = rpc::format_attach_url(slow.url());
+    kj::Promise<uint32_t> attached = world.agent->attach(url, {});
+    attached.wait(io_.waitScope);
+    slow.wait_until([&] { return !slow.seconds_asked.empty(); });
+    const size_t before = world.coordinator.renewed.size();
+    world.coordinator.wait_until([&] { return world.coordinator.renewed.size() > before + 2; });
+    world.wait_seen(1, [](const auto& seen) { return seen && seen->state == "working"; });
+    world.stop();
+  }
+
   void goes_on_after_a_kill_while_its_lease_holds() {
     UnitWorld world(io_);
     begin_stuck(world);
@@ -296,6 +337,7 @@ class UnitsTest : public QObject {
     checkpoint.device = "fake";
     checkpoint.lease = 2;
     checkpoint.unit = 102;
+    checkpoint.job_class = {"generate", "m", false};
     checkpoint.input = input_digest([&] {
       UnitInput input;
       input.shards = {world.shard};
@@ -346,6 +388,22 @@ class UnitsTest : public QObject {
     world.start();
     world.wait_submitted(1);
     QCOMPARE(world.coordinator.submitted[1], UnitWorld::truth(other));
+    world.stop();
+  }
+
+  void is_refused_when_it_comes_again_as_work_of_another_class() {
+    UnitWorld world(io_);
+    begin_stuck(world);
+    world.kill();
+    const auto fill = world.coordinator.units[0].fill;
+    world.coordinator.units[0].fill = [fill](rpc::Unit::Builder unit) {
+      fill(unit);
+      unit.getJobClass().setModel("another");
+    };
+    world.start();
+    const auto& back = world.wait_returned(1);
+    QCOMPARE(int(back.reason), int(GiveBack::REFUSED));
+    QVERIFY2(has(back.text, "job class"), back.text.c_str());
     world.stop();
   }
 
@@ -406,6 +464,9 @@ class UnitsTest : public QObject {
     };
     given_back(with([](Unit u) { u.initItems(limits::kItemsPerUnitMax + 1); }), GiveBack::REFUSED,
                "items", "unit.refused");
+    // A kind of work that its owner did not agree to, under the name of one that he did.
+    given_back(with([](Unit u) { u.getKind().setEmbed(); }), GiveBack::REFUSED,
+               "its kind is embed, and jobClass.kind is 'generate'", "unit.refused");
     given_back(with([](Unit u) { u.getItems()[0].getTokens().set(1, -5); }), GiveBack::REFUSED,
                "token -5", "unit.refused");
     given_back(with([](Unit u) { u.getItems()[0].getTokens().set(1, toy::kVocabulary); }),
@@ -485,6 +546,13 @@ class UnitsTest : public QObject {
     QCOMPARE(int(world.wait_returned(2).reason), int(GiveBack::OWNER));
     world.wait_for_agent(
         [](rpc::Snapshot::Reader snapshot) { return snapshot.getYield().getCount() == 1; });
+    // What is only kept is no reason to look each second.
+    io_.waitScope.poll();
+    world.timer.asked.clear();
+    world.sensors.tell();
+    io_.waitScope.poll();
+    QVERIFY(!world.timer.asked.empty());
+    QCOMPARE(world.timer.count(700 * kj::MILLISECONDS, 1'300 * kj::MILLISECONDS), 0);
     QVERIFY(world.returned(1) == nullptr);
     QVERIFY(world.kept()[0].outputs[1].done);
     world.contexts[0] = kCalm;
@@ -543,6 +611,30 @@ class UnitsTest : public QObject {
     (void)world.agent->measure("fake").promise().wait(io_.waitScope);
     world.wait_seen(1, [](const auto& seen) { return seen && seen->state == "working"; });
     QVERIFY(world.coordinator.given_back.empty());
+    world.stop();
+  }
+
+  // As units follow units, there is never a moment without one.
+  void a_setting_of_the_worker_acts_though_units_flow() {
+    UnitWorld world(io_);
+    begin_stuck(world);
+    const auto pid = [&world](rpc::Snapshot::Reader snapshot) {
+      return snapshot.getDevices()[0].getWorkerPid();
+    };
+    uint32_t before = 0;
+    world.wait_for_agent([&](rpc::Snapshot::Reader snapshot) {
+      before = pid(snapshot);
+      return before != 0;
+    });
+    QVERIFY(world.agent->change_settings({{"worker.memory_bytes_max", int64_t{1} << 30}}).ok());
+    world.wait_for_agent([&](rpc::Snapshot::Reader snapshot) {
+      return pid(snapshot) != 0 && pid(snapshot) != before;
+    });
+    world.wait_submitted(1);
+    QCOMPARE(world.coordinator.submitted[1], UnitWorld::truth(kStuck));
+    QVERIFY(world.coordinator.given_back.empty());
+    // The owner did not want it back, so this is no time that he waited.
+    QCOMPARE(world.records->yields().size(), size_t(0));
     world.stop();
   }
 

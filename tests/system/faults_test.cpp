@@ -1,14 +1,19 @@
 // Goal: what befalls a volunteer's computer costs him nothing: a freeze, as in a sleep that nothing
-// announced, and a full disk. Method: real processes; the client alone is stopped, or lives on a
-// file system of 16 MB that is filled to the last byte.
+// announced, a full disk, another program that holds his records, a network that is not there yet
+// or is another's. Method: real processes; the client alone is stopped, lives on a file system of
+// 16 MB that is filled to the last byte, or dials what is no coordinator.
 
 #include <signal.h>
 #include <sys/mount.h>
 
+#include <QDirIterator>
 #include <QFile>
 #include <QJsonArray>
 #include <QJsonDocument>
+#include <QTcpServer>
+#include <QTcpSocket>
 #include <QtTest>
+#include <cerrno>
 
 #include "tests/support/fleet.h"
 
@@ -56,21 +61,22 @@ class FaultsTest : public QObject {
     const QJsonObject overall = ask(fleet, data, {"status"}).value("overall").toObject();
     return overall.value("why").toObject().value("code").toString();
   }
+  static QString records_of(const QString& data) {
+    QDirIterator files(data, {"records.db"}, QDir::Files, QDirIterator::Subdirectories);
+    return files.hasNext() ? files.next() : QString();
+  }
   static QJsonObject host_row(Fleet& fleet) {
     return fleet.ctl({"host", "list"}).value("hosts").toArray().at(0).toObject();
   }
 
  private Q_SLOTS:
-  // F6. The coordinator has long given it up when it wakes; nothing else can take the stage.
+  // F6. Frozen for longer than the gap that a client takes for a sleep (agent_judge.cpp: 10 s). The
+  // coordinator has long given it up when it wakes; nothing else can take the stage.
   void a_frozen_host_takes_its_work_up_again_at_once() {
     Fleet fleet;
     start(fleet, 400);
     QCOMPARE(fleet.add_host("a", "cpu", /*trusted=*/true), QString());
     FleetHost& host = fleet.host("a");
-    host.client->signal(SIGTERM);
-    QVERIFY(host.client->wait_exit(10'000));
-    host.arguments = {"--gap-ms", "2000"};
-    QCOMPARE(fleet.start_host("a"), QString());
     QCOMPARE(fleet.wait_ready(1), QString());
     const Generation calm = fleet.generate(request());
     QVERIFY2(calm.exit_code == 0, calm.log + fleet.logs());
@@ -85,7 +91,7 @@ class FaultsTest : public QObject {
         since.start();
         frozen_ms = 0;
       }
-      if (frozen_ms == 0 && since.elapsed() > 3'500 && connected() == 0) {
+      if (frozen_ms == 0 && since.elapsed() > 11'000 && connected() == 0) {
         frozen_ms = since.elapsed();
         host.client->signal(SIGCONT);
         since.restart();
@@ -123,7 +129,11 @@ class FaultsTest : public QObject {
     QVERIFY(QDir().mkpath(data));
     const QByteArray path = data.toUtf8();
     if (mount("tmpfs", path.constData(), "tmpfs", 0, "size=16m,mode=0700") != 0) {
-      QSKIP("needs the right to mount; agent_rules_test fills a disk that is none");
+      QSKIP(qPrintable(QString("F14 NOT TESTED: this user may not mount a small disk to fill (%1). "
+                               "Run it as root, or with CAP_SYS_ADMIN. What is left untested: real "
+                               "ENOSPC of records, receipts and settings; agent_rules_test has the "
+                               "same of a store that only says that it is full.")
+                           .arg(qt_error_string(errno))));
     }
     const auto unmount = qScopeGuard([&] { umount2(path.constData(), MNT_DETACH); });
     QVERIFY(QDir().mkpath(data + "/config"));
@@ -183,6 +193,125 @@ class FaultsTest : public QObject {
     QCOMPARE(fleet.wait_ready(1), QString());
     QCOMPARE(host_row(fleet).value("id").toInteger(), id);
     QCOMPARE(ask(fleet, data, {"rules", "get", "rules.idle_seconds"}).value("value").toInt(), 180);
+  }
+
+  // F18. The other program is a backup, or an upgrade, that holds the file for good.
+  void records_that_another_program_holds_stop_nothing() {
+    Fleet fleet;
+    start(fleet, 400);
+    QCOMPARE(fleet.add_host("a"), QString());
+    QCOMPARE(fleet.wait_ready(1), QString());
+    const QString data = fleet.host("a").data;
+    const Generation calm = fleet.generate(request());
+    QVERIFY2(calm.exit_code == 0, calm.log + fleet.logs());
+    const auto receipts = [&] {
+      return ask(fleet, data, {"receipts"}).value("receipts").toArray().size();
+    };
+    QVERIFY(wait_until([&] { return receipts() == 1; }, 10'000));
+
+    QProcess other;
+    other.start("/usr/bin/python3", {"-c",
+                                     "import sqlite3, sys\n"
+                                     "db = sqlite3.connect(sys.argv[1], isolation_level=None)\n"
+                                     "db.execute('PRAGMA busy_timeout = 10000')\n"
+                                     "db.execute('BEGIN EXCLUSIVE')\n"
+                                     "print('held', flush=True)\n"
+                                     "sys.stdin.read()\n",
+                                     records_of(data)});
+    QVERIFY(wait_until([&] { return other.bytesAvailable() > 0; }, 15'000));
+    QElapsedTimer held;
+    held.start();
+    const Generation meanwhile = fleet.generate(request());
+    QVERIFY2(meanwhile.exit_code == 0, meanwhile.log + fleet.logs());
+    QCOMPARE(meanwhile.text(), calm.text());
+    // A person is told, and everything else answers.
+    const auto told = [&] {
+      ask(fleet, data, {"trace"});
+      for (const auto notice : ask(fleet, data, {"status"}).value("notices").toArray()) {
+        if (notice.toObject().value("code") == "records.locked") return true;
+      }
+      return false;
+    };
+    QVERIFY2(wait_until(told, 30'000), fleet.logs());
+    QCOMPARE(fleet.ctl({"status"}).value("devices_ready").toInt(), 1);
+    QElapsedTimer asking;
+    asking.start();
+    QVERIFY(!ask(fleet, data, {"status"}).isEmpty());
+    QVERIFY2(asking.elapsed() < 2'000, qPrintable(QString::number(asking.elapsed())));
+    // A second client does not fight for it.
+    Program second("shoal-client", {"run", "--data", data}, fleet.folder() + "/logs/second.log");
+    QVERIFY(second.wait_exit(10'000));
+    QVERIFY(second.exit_code() != 0);
+    QVERIFY2(second.log().contains("runs"), second.log());
+    QVERIFY(fleet.host("a").client->running());
+
+    other.closeWriteChannel();
+    QVERIFY(other.waitForFinished(10'000));
+    QCOMPARE(other.exitCode(), 0);
+    QVERIFY(wait_until([&] { return !told(); }, 10'000));
+    // The one that could not be stored is asked for again, half a minute later at most.
+    QVERIFY2(wait_until([&] { return receipts() == 2; }, 45'000), fleet.logs());
+    int code = -1;
+    ask(fleet, data, {"receipts", "--verify"}, &code);
+    QCOMPARE(code, 0);
+  }
+
+  // F19, without a network: a resolver that is not there is coordinator_link_test's.
+  void a_network_that_comes_late_is_found_without_a_restart() {
+    Fleet fleet;
+    start(fleet, 400);
+    QCOMPARE(fleet.add_host("a"), QString());
+    QCOMPARE(fleet.wait_ready(1), QString());
+    FleetHost& host = fleet.host("a");
+    host.client->signal(SIGTERM);
+    QVERIFY(host.client->wait_exit(10'000));
+    host.tap->set_open(false);
+    QCOMPARE(fleet.start_host("a"), QString());
+    QVERIFY2(wait_until([&] { return why(fleet, host.data) == "offline.unreachable"; }, 15'000),
+             fleet.logs());
+    host.tap->set_open(true);
+    // One wait of the back-off, of which it has made few.
+    QCOMPARE(fleet.wait_ready(1, 15'000), QString());
+  }
+
+  // F20. Whatever answers in a coordinator's place is told from it, and learns nothing of the
+  // invite.
+  void a_captive_portal_is_told_from_a_coordinator() {
+    QTcpServer portal;
+    QByteArray heard;
+    QObject::connect(&portal, &QTcpServer::newConnection, &portal, [&] {
+      QTcpSocket* const socket = portal.nextPendingConnection();
+      QObject::connect(socket, &QTcpSocket::readyRead, socket, [&heard, socket] {
+        heard += socket->readAll();
+        const QByteArray page = "<html><body>Accept the terms of the hotel</body></html>";
+        socket->write("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: " +
+                      QByteArray::number(page.size()) + "\r\n\r\n" + page);
+      });
+    });
+    QVERIFY(portal.listen(QHostAddress::LocalHost));
+    Fleet fleet;
+    start(fleet, 400);
+    const QString url = fleet.ctl({"invite"}).value("url").toString();
+    QString through = url;
+    through.replace(QRegularExpression("^shoal://[^/]*/"),
+                    "shoal://127.0.0.1:" + QString::number(portal.serverPort()) + "/");
+    const QString data = fleet.folder() + "/guest";
+    const auto attach = [&](const QString& to, int* code) {
+      Program program("shoal-client", {"attach", to, "--data", data, "--json"},
+                      fleet.folder() + "/logs/guest.log");
+      *code = program.wait_exit(30'000) ? program.exit_code() : -1;
+      return program.output() + program.log();
+    };
+    int code = 0;
+    const QByteArray said = attach(through, &code);
+    QVERIFY2(code > 0 && said.contains("no Shoal coordinator"), said);
+    QVERIFY(!heard.isEmpty());
+    const QByteArray invite =
+        QRegularExpression("invite=([^&]+)").match(url).captured(1).toLatin1();
+    QVERIFY(!invite.isEmpty() && !heard.contains(invite));
+    // Nor was the invite used up by it.
+    const QByteArray joined = attach(url, &code);
+    QVERIFY2(code == 0, joined);
   }
 };
 

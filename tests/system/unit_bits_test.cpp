@@ -5,6 +5,7 @@
 #include <QtTest>
 
 #include "base/secrets.h"
+#include "client/unit_store.h"
 #include "compute/run/generate.h"
 #include "compute/shards/shard.h"
 #include "tests/client/agent_world.h"
@@ -53,6 +54,7 @@ class UnitBitsTest : public QObject {
   compute::Model model_;
   std::vector<std::vector<int32_t>> prompts_;
   FakeCoordinator::Values expected_;
+  std::string device_;  // The id of the one that computes.
 
   struct UnitWorld : World {
     explicit UnitWorld(kj::AsyncIoContext& io, const compute::Model& model) : World(io) {
@@ -140,10 +142,14 @@ class UnitBitsTest : public QObject {
     world.add(prompts_, 3, 8, [](rpc::Unit::Builder) {});
     // Scores and features, on two sizes of stage.
     for (const auto& [sequences, rows_max] : {std::pair(1u, 3u), std::pair(4u, 64u)}) {
-      world.add(prompts_, sequences, rows_max,
-                [](rpc::Unit::Builder unit) { unit.getKind().setScore(); });
-      world.add(prompts_, sequences, rows_max,
-                [](rpc::Unit::Builder unit) { unit.getKind().setEmbed(); });
+      world.add(prompts_, sequences, rows_max, [](rpc::Unit::Builder unit) {
+        unit.getJobClass().setKind("score");
+        unit.getKind().setScore();
+      });
+      world.add(prompts_, sequences, rows_max, [](rpc::Unit::Builder unit) {
+        unit.getJobClass().setKind("embed");
+        unit.getKind().setEmbed();
+      });
     }
     world.start();
     world.coordinator.wait_until([&] { return world.coordinator.submitted.size() == 5; });
@@ -163,17 +169,35 @@ class UnitBitsTest : public QObject {
     UnitWorld world(io_, model_);
     world.add(prompts_, 2, 8, [](rpc::Unit::Builder) {});
     world.start();
-    world.wait_for_agent([](rpc::Snapshot::Reader snapshot) {
-      return snapshot.getWork().size() > 0 && snapshot.getWork()[0].getUnit().getItemsDone() > 0;
+    world.wait_for_agent([this](rpc::Snapshot::Reader snapshot) {
+      if (snapshot.getWork().size() == 0) return false;
+      device_ = snapshot.getWork()[0].getDeviceId().cStr();
+      return snapshot.getWork()[0].getUnit().getItemsDone() > 0;
     });
     world.agent = nullptr;
     world.cache = nullptr;
     world.records = nullptr;
     world.coordinator.reports.clear();
+    world.coordinator.renewed.clear();
     QVERIFY(!world.coordinator.submitted.contains(1));
+    // What it had come to is kept, and is the beginning of what is drawn in the end.
+    const std::vector<UnitCheckpoint> kept = UnitStore(world.dir / "units").load(device_);
+    QCOMPARE(kept.size(), size_t(1));
+    QVERIFY(!kept[0].done());
+    uint32_t done = 0;
+    for (size_t i = 0; i < kept[0].outputs.size(); ++i) {
+      const ItemOutput& output = kept[0].outputs[i];
+      done += output.done;
+      for (size_t k = 0; k < output.tokens.size(); ++k) {
+        QCOMPARE(static_cast<float>(output.tokens[k]), expected_[i][k]);
+      }
+    }
+    QVERIFY(done > 0);
     world.start();
     world.coordinator.wait_until([&] { return world.coordinator.submitted.contains(1); });
     QCOMPARE(world.coordinator.submitted[1], expected_);
+    // It went on from there, and did not begin anew.
+    QCOMPARE(world.coordinator.renewed[0].items_done, done);
     world.stop();
   }
 };
