@@ -133,15 +133,25 @@ rpc::Task<bool> WorkerProcess::answers(rpc::Worker::Client client, kj::Duration 
 }
 
 rpc::Task<std::string> WorkerProcess::watch_pings(rpc::Worker::Client client) {
+  const Millis each{options_.ping_each / kj::MILLISECONDS};
+  const kj::Duration again = std::min(options_.ping_each, 1 * kj::SECONDS);
+  kj::TimePoint heard = loop_.timer.now();
   while (true) {
-    const Millis each{options_.ping_each / kj::MILLISECONDS};
     co_await loop_.timer.afterDelay(until_whole(clock_.now_monotonic(), each).count *
                                     kj::MILLISECONDS);
-    kj::Promise<bool> answered = answers(client, options_.hang_max);
-    if (co_await kj::mv(answered)) continue;
-    // This process itself may have been stopped meanwhile, with the answer waiting: so ask again.
-    answered = answers(client, std::min(options_.ping_each, 1 * kj::SECONDS));
-    if (co_await kj::mv(answered)) continue;
+    // The silence began with the last sign; but in it this process may have been stopped itself.
+    const kj::Duration left = options_.hang_max - again - (loop_.timer.now() - heard);
+    kj::Promise<bool> answered = answers(client, std::max(left, options_.hang_max / 4));
+    bool lives = co_await kj::mv(answered);
+    if (!lives) {
+      // Or just now, with the answer waiting: so it asks again.
+      answered = answers(client, again);
+      lives = co_await kj::mv(answered);
+    }
+    if (lives) {
+      heard = loop_.timer.now();
+      continue;
+    }
     co_return "its worker gave no sign of life for " + seconds_text(options_.hang_max);
   }
 }

@@ -144,6 +144,30 @@ class WorkerProcessTest : public QObject {
     }
   }
 
+  // Method: the time is the test's, and the process never answers.
+  void a_hang_takes_as_long_as_the_setting_says() {
+    for (const int hang_max : {2, 10, 60}) {
+      kj::TimerImpl timer(kj::origin<kj::TimePoint>());
+      Loop loop{io_, timer};
+      Watcher watcher(io_);
+      WorkerOptions patient = options("mute", hang_max * kj::SECONDS);
+      patient.ping_each = std::min(5 * kj::SECONDS, patient.hang_max / 3);
+      patient.start_max = 1'000 * kj::SECONDS;
+      const auto worker =
+          std::make_unique<WorkerProcess>(loop, clock_, random_, watcher, std::move(patient));
+      io_.waitScope.poll();
+      int64_t took_ms = 0;
+      while (worker->restarts() == 0 && took_ms < 100'000) {
+        took_ms += 50;
+        clock_.advance(Millis{50});
+        timer.advanceTo(timer.now() + 50 * kj::MILLISECONDS);
+        io_.waitScope.poll();
+      }
+      QVERIFY2(took_ms <= hang_max * 1'000 + 100 && took_ms >= hang_max * 900,
+               std::to_string(took_ms).c_str());
+    }
+  }
+
   void a_stopped_process_is_one_that_hangs() {
     Watcher watcher(io_);
     auto worker = start(watcher, options("good", 200 * kj::MILLISECONDS));
