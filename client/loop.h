@@ -1,6 +1,6 @@
 #pragma once
 // What the client's parts share of the KJ loop: the loop itself, a signal between two coroutines,
-// children's pipes and ends, and when to wake. Decides nothing.
+// children's pipes and ends. Decides nothing.
 //
 // Belongs to the KJ loop's thread.
 
@@ -9,6 +9,7 @@
 
 #include "base/host.h"
 #include "base/units.h"
+#include "client/whole_seconds.h"
 
 namespace shoal::client {
 
@@ -35,15 +36,6 @@ class Signal {
  private:
   kj::Own<kj::PromiseFulfiller<void>> fulfiller_;
 };
-
-// How long to wait so that what happens about each `period` happens on whole seconds, as all else
-// that does, and the processor rests in between. Never twice at once; a period of less than a
-// second stays as it is. `now` is monotonic.
-constexpr Millis until_whole(Millis now, Millis period) {
-  if (period.count < 1'000) return period;
-  const int64_t step = period.count / 1'000 * 1'000;
-  return {((now.count + step / 4) / step + 1) * step - now.count};
-}
 
 // Readable when the child has ended and may be reaped.
 kj::Own<kj::UnixEventPort::FdObserver> observe_exit(Loop loop, const ChildProcess& child);

@@ -8,13 +8,13 @@
 #include <thread>
 
 #include "base/text.h"
+#include "client/whole_seconds.h"
 
 namespace shoal::client {
 namespace {
 
 constexpr Millis kHangRepeat{2'000};  // How often a hang is reported anew.
-constexpr Millis kWholeSecond{1'000};
-constexpr Millis kLookMost{10'000};  // How long nobody looks for sensors that hang.
+constexpr Millis kLookMost{10'000};   // How long nobody looks for sensors that hang.
 constexpr size_t kTextBytesMax = 1'000;
 
 OwnedFd make_event() {
@@ -27,16 +27,6 @@ void ring(const OwnedFd& event) { (void)eventfd_write(event.get(), 1); }
 void silence(const OwnedFd& event) {
   eventfd_t count = 0;
   (void)eventfd_read(event.get(), &count);
-}
-
-// On whole seconds, and all with the same period on the same ones, so that they wake together and
-// the processor rests in between.
-Millis next_due(Millis now, Millis rest) {
-  if (rest < kWholeSecond) return now + rest;
-  if (rest.count % kWholeSecond.count != 0) {
-    return Millis{(now + rest).count / kWholeSecond.count * kWholeSecond.count};
-  }
-  return Millis{(now.count / rest.count + 1) * rest.count};
 }
 
 std::string clean(std::string_view text) { return printable(cut_utf8(text, kTextBytesMax)); }
@@ -174,7 +164,7 @@ void SensorThreads::run(Run& run) {
     const std::optional<SensorAnswer> answer =
         run.sensor->read({*configuration, clock_, deadline, thorough, released, about_to_ask});
     if (answer) rest = answer->next;
-    const Millis due = next_due(now, rest);
+    const Millis due = now + until_whole(now, rest);
     const SensorWake wake = run.sensor->wake();
     {
       const std::lock_guard lock(mutex_);

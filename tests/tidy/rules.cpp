@@ -101,7 +101,7 @@ const std::vector<Room>& rooms() {
        {}},
       // A program of its own, whose drivers and buses may hang.
       {"client/sensors/",
-       {"base/", "client/rules/readings.h", "client/sensors/"},
+       {"base/", "client/rules/readings.h", "client/sensors/", "client/whole_seconds.h"},
        {"os", "json", "cli", "dbus", "wayland", "xcb"}},
       {"client/records/",
        {"base/", "schema/ledger_day.h", "schema/message.h", "schema/receipt.h", "client/rules/",
