@@ -71,7 +71,7 @@ Result<void> show_trace(const CommandOptions& options, const TraceQuestion& ques
                  word_of(verdict.getActivity()),
                  verdict.getRule().cStr(),
                  sentence(verdict.getWhy()),
-                 remedy_text(verdict.getRemedy())});
+                 remedy_text(read_message(verdict.getRemedy()))});
     }
     show(options, table, question.csv, "spans", "Nothing is known of these days.");
     return {};

@@ -70,6 +70,24 @@ std::string today_text(rpc::Totals::Reader today) {
          text_of(Bytes{static_cast<int64_t>(today.getBytesUp())}) + " up\n";
 }
 
+// What goes on although something is amiss, and what would mend that.
+std::string notice_text(rpc::Message::Reader notice) {
+  Message remedy = read_message(notice);
+  std::string text = "note: " + english(remedy) + "\n";
+  remedy.code += ".remedy";
+  if (find_message(remedy.code) != nullptr) text += "  " + remedy_text(remedy) + "\n";
+  return text;
+}
+
+// As people call it, and not by its id.
+std::string device_name(rpc::Snapshot::Reader snapshot, capnp::Text::Reader id) {
+  for (const auto device : snapshot.getDevices()) {
+    const auto info = device.getReport().getInfo();
+    if (info.getId() == id && info.getSelector().size() > 0) return info.getSelector().cStr();
+  }
+  return id.cStr();
+}
+
 // Stages of sessions that are open, and units of jobs that are held.
 Table work_table(rpc::Snapshot::Reader snapshot) {
   Table table({{"work", "WORK"},
@@ -89,7 +107,7 @@ Table work_table(rpc::Snapshot::Reader snapshot) {
         {is_unit ? "unit " + std::to_string(unit.getId())
                  : "stage " + std::to_string(work.getFirstFragment()) + "-" +
                        std::to_string(work.getLastFragment()),
-         work.getDeviceId().cStr(), work.getJobClass().getKind().cStr(),
+         device_name(snapshot, work.getDeviceId()), work.getJobClass().getKind().cStr(),
          work.getJobClass().getModel().cStr(), work.getState().cStr(),
          is_unit ? std::to_string(unit.getItemsDone()) + " of " + std::to_string(unit.getItems())
                  : std::string(),
@@ -107,7 +125,7 @@ std::string status_text(rpc::Snapshot::Reader snapshot) {
   const auto overall = snapshot.getOverall();
   const std::string why = sentence(overall.getWhy());
   if (!why.empty()) out += std::string(word_of(overall.getActivity())) + ": " + why + "\n";
-  if (const std::string remedy = remedy_text(overall.getRemedy()); !remedy.empty())
+  if (const std::string remedy = remedy_text(read_message(overall.getRemedy())); !remedy.empty())
     out += "  " + remedy + "\n";
   if (overall.getRule().size() > 0)
     out += "  By the rule " + printable(overall.getRule().cStr()) + ".\n";
@@ -115,7 +133,7 @@ std::string status_text(rpc::Snapshot::Reader snapshot) {
     out += "  This changes at " + time_text(overall.getChangesAtMs()) + ".\n";
   if (snapshot.getLeaveByMs() != 0) out += "leave by: " + time_text(snapshot.getLeaveByMs()) + "\n";
 
-  for (const auto notice : snapshot.getNotices()) out += "note: " + sentence(notice) + "\n";
+  for (const auto notice : snapshot.getNotices()) out += notice_text(notice);
 
   Table resources({{"resource", "RESOURCE"}, {"mode", "MODE"}, {"state", "RULES"}, {"why", "WHY"}});
   for (const auto state : snapshot.getResources()) {

@@ -41,6 +41,109 @@ std::optional<int> minute_of_day(std::string_view text) {
   return *hour * 60 + *minute;
 }
 
+// Remedies whose sentence in the catalogue (schema/message.cpp) sends its reader to a page or a
+// button of the window: with the command that does the same.
+constexpr MessageSpec kRemedies[] = {
+    {"attention.no_device.remedy", "Lend one with: shoal-client lend DEVICE on"},
+    {"batch.denied.remedy", "Allow a kind of work with: shoal-client consent allow MODEL"},
+    {"device.not_lent.remedy", "Lend it with: shoal-client lend DEVICE on"},
+    {"mode.paused.remedy", "Resume with: shoal-client resume"},
+    {"offline.not_attached.remedy",
+     "Join one with the URL that you were given: shoal-client attach URL"},
+    {"records.consents_lost.remedy",
+     "Look through them with 'shoal-client consent list', then choose anew what becomes of new "
+     "kinds with 'shoal-client rules set consent.new_classes'."},
+    {"rule.battery_charge_unknown.remedy",
+     "Plug it in, or set the lowest charge to 0 with 'shoal-client rules set "
+     "rules.battery_percent_min 0'."},
+    {"rule.battery_unknown.remedy",
+     "If it has no battery, allow work on battery with 'shoal-client rules set rules.on_battery "
+     "true' and set the lowest charge to 0 with 'shoal-client rules set "
+     "rules.battery_percent_min 0'."},
+    {"rule.compute_hours.remedy",
+     "Change the hours with 'shoal-client rules set rules.compute_hours', or choose 'shoal-client "
+     "mode always'."},
+    {"rule.compute_hours_never.remedy",
+     "Choose hours with 'shoal-client rules set rules.compute_hours'."},
+    {"rule.cpu_load.remedy",
+     "Work starts when they use less than {0}. The limit is the setting "
+     "rules.other_cpu_load_max."},
+    {"rule.cpu_load_unknown.remedy",
+     "Set the limit for other programs to 100 % with 'shoal-client rules set "
+     "rules.other_cpu_load_max 100' to work without it."},
+    {"rule.disk_low.remedy",
+     "Work starts when {0} are free. Make room, or lower the limit with 'shoal-client rules set "
+     "cache.free_bytes_min'."},
+    {"rule.disk_unknown.remedy",
+     "Set that limit to its default or to 0 with 'shoal-client rules set cache.free_bytes_min' to "
+     "work without it."},
+    {"rule.energy_day.remedy",
+     "Work starts after midnight, or when you allow more with 'shoal-client rules set "
+     "energy.kwh_per_day_max'."},
+    {"rule.energy_month.remedy",
+     "Work starts with the next month, or when you allow more with 'shoal-client rules set "
+     "energy.kwh_per_month_max'."},
+    {"rule.gpu_load.remedy",
+     "Work starts when they use less than {0}. The limit is the setting "
+     "rules.other_gpu_load_max."},
+    {"rule.gpu_load_unknown.remedy",
+     "Set the limit for other programs to its default or to 100 % with 'shoal-client rules set "
+     "rules.other_gpu_load_max' to work without it."},
+    {"rule.inhibitor.remedy",
+     "Work starts when it lets go. Or do not wait for it, with 'shoal-client rules set "
+     "rules.inhibitors false'."},
+    {"rule.inhibitor_why.remedy",
+     "Work starts when it lets go. Or do not wait for it, with 'shoal-client rules set "
+     "rules.inhibitors false'."},
+    {"rule.inhibitors_unknown.remedy",
+     "Do not wait for such programs, with 'shoal-client rules set rules.inhibitors false', to work "
+     "without it."},
+    {"rule.leave_by.remedy",
+     "Choose another time to leave by, or none, with: shoal-client leave-by TIME|off"},
+    {"rule.memory_low.remedy",
+     "Work starts when {0} are free. Close programs, or lower the limit with 'shoal-client rules "
+     "set rules.memory_free_bytes_min'."},
+    {"rule.memory_unknown.remedy",
+     "Set that limit to its default or to 0 with 'shoal-client rules set "
+     "rules.memory_free_bytes_min' to work without it."},
+    {"rule.metered.remedy",
+     "Use another network, or allow metered ones with 'shoal-client rules set rules.metered "
+     "true'."},
+    {"rule.network_hours.remedy",
+     "Change the hours with 'shoal-client rules set rules.network_hours', or choose 'shoal-client "
+     "mode always'."},
+    {"rule.network_hours_never.remedy",
+     "Choose hours with 'shoal-client rules set rules.network_hours'."},
+    {"rule.on_battery.remedy",
+     "Plug it in, or allow work on battery with 'shoal-client rules set rules.on_battery true'."},
+    {"rule.owner_active.remedy",
+     "Work starts after {0} without input. Or allow work while the computer is in use, with "
+     "'shoal-client rules set rules.cpu_when_in_use true' or 'rules.gpu_when_in_use'."},
+    {"rule.owner_source_silent.remedy",
+     "Choose 'auto' or another source with 'shoal-client rules set rules.idle_source', or choose "
+     "'shoal-client mode always'."},
+    {"rule.owner_unknown.remedy",
+     "Choose 'shoal-client mode always', or allow work while the computer is in use, with "
+     "'shoal-client rules set rules.cpu_when_in_use true' or 'rules.gpu_when_in_use'."},
+    {"rule.power_saver.remedy",
+     "Choose another power profile, or allow work while saving power with 'shoal-client rules set "
+     "rules.power_saver true'."},
+    {"rule.price.remedy",
+     "Work starts when it is cheaper. The limit is the setting energy.price_max; for the prices "
+     "see 'shoal-client rules list'."},
+    {"rule.programs_unknown.remedy",
+     "Take the programs off the list with 'shoal-client rules set rules.exclusive_programs' or "
+     "'rules.exclusive_programs_gpu' to work without it."},
+    {"rule.temperature.remedy",
+     "Work starts at {0}. Let it cool, or raise the limit with 'shoal-client rules set'."},
+    {"rule.temperature_unknown.remedy",
+     "Set that limit to its default with 'shoal-client rules set' to work without it."},
+    {"rule.transfer_month.remedy",
+     "Work starts with the next month, or when you allow more with 'shoal-client rules set "
+     "rules.transfer_bytes_month'."},
+    {"standing.denied.remedy", "Allow a kind of work with: shoal-client consent allow MODEL"},
+};
+
 Error refuse(std::string_view text, const std::string& wanted) {
   return {ErrorCode::kInvalid, "'" + std::string(text) + "' is not " + wanted};
 }
@@ -142,40 +245,17 @@ std::string rounded(double value, int digits) {
   return text;
 }
 std::string sentence(rpc::Message::Reader message) { return english(read_message(message)); }
-std::string remedy_text(rpc::Message::Reader message) { return in_commands(sentence(message)); }
 
-std::string in_commands(std::string text) {
-  struct Phrase {
-    std::string_view window, command;
-  };
-  // The longer ones first.
-  static constexpr Phrase kPhrases[] = {
-      {"Switch a device on under Devices.", "Lend one with: shoal-client lend DEVICE on"},
-      {"Switch it on under Devices.", "Lend it with: shoal-client lend DEVICE on"},
-      {"Choose Resume.", "Resume with: shoal-client resume"},
-      {"Join one under Coordinators with the URL that you were given.",
-       "Join one with the URL that you were given: shoal-client attach URL"},
-      {"Look through them under Coordinators, then choose",
-       "Look through them with 'shoal-client consent list', then choose with 'shoal-client rules "
-       "set'"},
-      {"Allow a kind of work under Coordinators.",
-       "Allow a kind of work with: shoal-client consent allow MODEL"},
-      {"The limit is under Rules.", "The limit is a setting: see 'shoal-client rules list'."},
-      {"The prices and the limit are under Rules.",
-       "The prices and the limit are settings: see 'shoal-client rules list'."},
-      {"Choose another time to leave by, or none.",
-       "Choose another time to leave by, or none, with: shoal-client leave-by TIME|off"},
-      {" under Rules", " with 'shoal-client rules set'"},
-      {"choose 'always'", "choose 'shoal-client mode always'"},
-      {"Choose 'always'", "Choose 'shoal-client mode always'"},
-  };
-  for (const Phrase& phrase : kPhrases) {
-    for (size_t at = 0; (at = text.find(phrase.window, at)) != std::string::npos;
-         at += phrase.command.size()) {
-      text.replace(at, phrase.window.size(), phrase.command);
+std::string remedy_text(const Message& remedy) {
+  for (const MessageSpec& spec : kRemedies) {
+    if (spec.code != remedy.code) continue;
+    std::vector<std::string> parameters;
+    for (const MessageParameter& parameter : remedy.parameters) {
+      parameters.push_back(english(parameter));
     }
+    return fill_places(spec.text, parameters);
   }
-  return text;
+  return english(remedy);
 }
 
 }  // namespace shoal::client

@@ -38,7 +38,6 @@ constexpr int kCreditDigits = 4;  // The first credits of a small device are sma
 constexpr int kMoneyDigits = 2;
 std::string sentence(rpc::Message::Reader message);
 // What would change it, with commands where the window has pages.
-std::string remedy_text(rpc::Message::Reader message);
-std::string in_commands(std::string text);
+std::string remedy_text(const Message& remedy);
 
 }  // namespace shoal::client

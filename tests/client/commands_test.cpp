@@ -238,11 +238,14 @@ class CommandsTest : public QObject {
                     snapshot.getOverall().initRemedy());
       snapshot.getOverall().setActivity(rpc::Activity::WAITING);
       snapshot.getConnections()[1].setReason("no\x1b[31m way");
+      write_message({"records.newer", {}}, snapshot.initNotices(1)[0]);
     });
     const Said said = home.say({"status"});
     QCOMPARE(said.code, 0);
     QVERIFY(has(said.out, "waiting: You used this computer 1 min ago.\n"));
     QVERIFY(has(said.out, "  Work starts after 3 min without input."));
+    QVERIFY(has(said.out, "note: Shoal's records were written by a newer version of Shoal"));
+    QVERIFY(has(said.out, "\n  Install the newer version again.\n"));
     QVERIFY(has(said.out, "cpu       paused until "));
     QVERIFY(has(said.out, "matmul q8_0 gave other bits"));
     QVERIFY(has(said.out, "today: 41.2500 credit confirmed"));
@@ -414,14 +417,34 @@ class CommandsTest : public QObject {
   void remedies_name_commands_and_no_pages() {
     for (const MessageSpec& message : message_table()) {
       if (!message.code.ends_with(".remedy")) continue;
-      const std::string text = in_commands(std::string(message.text));
-      for (const char* const page : {" under ", "Choose Resume", "'always'"}) {
+      const Message remedy{std::string(message.code), {std::string("#0")}};
+      const std::string text = remedy_text(remedy);
+      for (const char* const page :
+           {" under ", "Choose Resume", "'always'", "while a program keeps the screen on'"}) {
         QVERIFY2(text.find(page) == std::string::npos, text.c_str());
       }
+      // What the catalogue names, this names too.
+      QVERIFY2(has(text, "#0") == has(english(remedy), "#0"), text.c_str());
+      // Every setting that it names there is.
+      for (const char* const group : {"rules.", "cache.", "energy.", "consent."}) {
+        for (size_t at = 0; (at = text.find(group, at)) != std::string::npos; ++at) {
+          std::string key =
+              text.substr(at, text.find_first_not_of("abcdefghijklmnopqrstuvwxyz_.", at) - at);
+          while (key.ends_with('.')) key.pop_back();
+          const auto settings = settings_table();
+          QVERIFY2(
+              std::ranges::any_of(settings, [&key](const auto& spec) { return spec.key == key; }),
+              key.c_str());
+        }
+      }
     }
-    QCOMPARE(in_commands("Change the hours under Rules, or choose 'always'."),
-             std::string("Change the hours with 'shoal-client rules set', or choose "
-                         "'shoal-client mode always'."));
+    QCOMPARE(remedy_text({"rule.compute_hours.remedy", {}}),
+             std::string("Change the hours with 'shoal-client rules set rules.compute_hours', or "
+                         "choose 'shoal-client mode always'."));
+    // What names no page is said as everywhere, and what is not known as it is.
+    QCOMPARE(remedy_text({"rule.program.remedy", {std::string("blender")}}),
+             std::string("Work starts when blender ends."));
+    QCOMPARE(remedy_text({"rule.moon.remedy", {}}), std::string("rule.moon.remedy"));
   }
 
   void rules_are_changed_in_the_file_when_no_client_runs() {
@@ -486,6 +509,8 @@ class CommandsTest : public QObject {
 
     QCOMPARE(home.say({"history", "--count", "10", "--json"}).json()["work"].size(), size_t{10});
     QVERIFY(has(home.say({"history"}).out, "University lab"));
+    const std::string open = home.say({"work"}).out;
+    QVERIFY(has(open, "vulkan:0") && !has(open, "vulkan:gpu0"));
     const Json receipts = home.say({"receipts", "--json"}).json()["receipts"];
     QCOMPARE(receipts.size(), size_t{40});  // In pages, to the end.
     QCOMPARE(receipts[6]["genuine"].get<bool>(), false);
