@@ -1,5 +1,7 @@
 #include "ui/client_settings.h"
 
+#include <utility>
+
 #include "ui/agent_link.h"
 #include "ui/tables.h"
 
@@ -18,7 +20,11 @@ void ClientSettings::refresh() {
       this, [](auto) {},
       [this](AnswerOf<&rpc::Agent::Client::settingsRequest> answer) {
         asking_ = false;
-        if (std::exchange(once_more_, false)) refresh();
+        if (std::exchange(once_more_, false)) {
+          refresh();
+          // This one may be from before the change, and would show that undone.
+          if (asking_) return;
+        }
         if (!answer.ok()) {
           Q_EMIT failed(answer.error());
           return;

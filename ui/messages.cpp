@@ -4,13 +4,15 @@
 #include <QStringList>
 
 #include "base/clock.h"
+#include "base/text.h"
+#include "schema/reasons.h"
 #include "ui/format.h"
 
 namespace shoal::ui {
 namespace {
 
 struct ForPeople {
-  QString operator()(const std::string& text) const { return QString::fromStdString(text); }
+  QString operator()(const std::string& text) const { return problem_text(text); }
   QString operator()(Millis duration) const { return format_duration(duration); }
   QString operator()(Bytes bytes) const { return format_bytes(static_cast<double>(bytes.count)); }
   QString operator()(Celsius celsius) const { return format_temperature(celsius.value); }
@@ -40,10 +42,24 @@ QString sentence(const Message& message) {
   return QString::fromStdString(fill_places(text.toStdString(), parameters));
 }
 
+QString problem_text(std::string_view text) {
+  const std::optional<KnownReason> known = find_reason(text);
+  if (!known) return QString::fromStdString(printable(text));
+  std::vector<std::string> places;
+  // One may say why another is so. Each is shorter, so this ends.
+  for (const std::string& place : known->places) places.push_back(problem_text(place).toStdString());
+  const std::string english(known->sentence);
+  const QString said = QCoreApplication::translate("reasons", english.c_str());
+  return QString::fromStdString(fill_places(said.toStdString(), places));
+}
+QString problem_text(capnp::Text::Reader text) {
+  return problem_text(std::string_view(text.cStr(), text.size()));
+}
+
 QString sentence(rpc::Message::Reader message) { return sentence(read_message(message)); }
 
 QString sentence(const Error& error) {
-  QString text = QString::fromStdString(error.message);
+  QString text = problem_text(error.message);
   if (text.isEmpty()) return text;
   text[0] = text[0].toUpper();
   if (!text.endsWith('.') && !text.endsWith('!') && !text.endsWith('?')) text += '.';

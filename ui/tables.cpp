@@ -46,8 +46,13 @@ QString work_parts_tip(rpc::Snapshot::Work::Reader work, Millis now) {
   if (unit.getId() == 0) {
     return QCoreApplication::translate("tables", "Which parts of the model this computer holds");
   }
-  QString tip = QCoreApplication::translate("tables", "Part of a job; it is wanted back by %1.")
-                    .arg(format_when(Millis{unit.getUntilMs()}, now));
+  // After a start it is not known until the coordinator has been asked.
+  QString tip =
+      unit.getUntilMs() == 0
+          ? QCoreApplication::translate(
+                "tables", "Part of a job; its coordinator will say until when it is wanted back.")
+          : QCoreApplication::translate("tables", "Part of a job; it is wanted back by %1.")
+                .arg(format_when(Millis{unit.getUntilMs()}, now));
   if (unit.getEstimateMs() > 0) {
     tip += ' ' + QCoreApplication::translate("tables", "The whole of it takes about %1.")
                      .arg(format_duration(Millis{static_cast<int64_t>(
@@ -840,7 +845,7 @@ std::vector<Column<ConnectionRow>> connection_columns() {
        .title = QT_TRANSLATE_NOOP("tables", "State"),
        .text =
            [](const ConnectionRow& row) { return state_word(text_of(row.connection.getState())); },
-       .tip = [](const ConnectionRow& row) { return text_of(row.connection.getReason()); }},
+       .tip = [](const ConnectionRow& row) { return problem_text(row.connection.getReason()); }},
       {.key = "confirmed",
        .title = QT_TRANSLATE_NOOP("tables", "Credit"),
        .text =
@@ -954,14 +959,14 @@ std::vector<Column<SensorRow>> sensor_columns() {
        .text =
            [](const SensorRow& row) {
              if (row.getKnown()) return sentence(row.getValue());
-             const QString problem = text_of(row.getProblem());
+             const QString problem = problem_text(row.getProblem());
              return problem.isEmpty()
                         ? QCoreApplication::translate("tables", "not known")
                         : QCoreApplication::translate("tables", "not known: %1").arg(problem);
            },
        .tip =
            [](const SensorRow& row) {
-             return row.getKnown() ? sentence(row.getValue()) : text_of(row.getProblem());
+             return row.getKnown() ? sentence(row.getValue()) : problem_text(row.getProblem());
            }},
       {.key = "backend",
        .title = QT_TRANSLATE_NOOP("tables", "Told by"),
@@ -999,10 +1004,10 @@ std::vector<Column<BackendRow>> backend_columns() {
            [](const BackendRow& row) {
              const QString value = sentence(row.getValue());
              if (!value.isEmpty()) return value;
-             const QString problem = text_of(row.getProblem());
+             const QString problem = problem_text(row.getProblem());
              return problem.isEmpty() ? unknown() : problem;
            },
-       .tip = [](const BackendRow& row) { return text_of(row.getProblem()); }},
+       .tip = [](const BackendRow& row) { return problem_text(row.getProblem()); }},
   };
 }
 

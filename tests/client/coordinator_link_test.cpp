@@ -8,6 +8,7 @@
 #include "base/host.h"
 #include "client/agent.h"
 #include "client/coordinator_link.h"
+#include "schema/reasons.h"
 #include "tests/client/fake_coordinator.h"
 
 using namespace shoal;
@@ -64,6 +65,59 @@ class Owner final : public CoordinatorLink::Needs {
   FakeCoordinator& coordinator_;
 };
 
+// A network whose resolver knows no name until it is told to.
+class Resolver final : public kj::Network {
+ public:
+  explicit Resolver(kj::Network& network) : network_(network) {}
+
+  kj::Promise<kj::Own<kj::NetworkAddress>> parseAddress(kj::StringPtr text, uint port) override {
+    ++asked;
+    if (!knows) return KJ_EXCEPTION(FAILED, "DNS lookup failed.", text);
+    return network_.parseAddress(text, port);
+  }
+  kj::Own<kj::NetworkAddress> getSockaddr(const void* address, uint size) override {
+    return network_.getSockaddr(address, size);
+  }
+  kj::Own<kj::Network> restrictPeers(kj::ArrayPtr<const kj::StringPtr> allow,
+                                     kj::ArrayPtr<const kj::StringPtr> deny) override {
+    return network_.restrictPeers(allow, deny);
+  }
+
+  bool knows = false;
+  int asked = 0;
+
+ private:
+  kj::Network& network_;
+};
+
+// What a hotel's network answers, whatever it is asked.
+class Portal {
+ public:
+  Portal(kj::AsyncIoContext& io, uint16_t port)
+      : io_(io), serving_(serve(port).promise().eagerlyEvaluate(nullptr)) {}
+
+  std::string heard;
+
+ private:
+  rpc::Task<void> serve(uint16_t port) {
+    auto address = co_await io_.provider->getNetwork().parseAddress("127.0.0.1", port);
+    auto receiver = address->listen();
+    while (true) {
+      auto stream = co_await receiver->accept();
+      char bytes[256];
+      kj::Promise<size_t> reading = stream->tryRead(bytes, 1, sizeof bytes);
+      const size_t size = co_await kj::mv(reading);
+      heard.append(bytes, size);
+      const kj::StringPtr page = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n<html>";
+      kj::Promise<void> writing = stream->write(page.begin(), page.size());
+      co_await kj::mv(writing);
+    }
+  }
+
+  kj::AsyncIoContext& io_;
+  kj::Promise<void> serving_;
+};
+
 bool has(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
 
 }  // namespace
@@ -84,13 +138,19 @@ class CoordinatorLinkTest : public QObject {
 
   std::unique_ptr<CoordinatorLink> link(Owner& owner, const rpc::AttachUrl& url,
                                         Millis wait = Millis{5}) {
+    return link(owner, url, wait, io_.provider->getNetwork());
+  }
+  std::unique_ptr<CoordinatorLink> link(Owner& owner, const rpc::AttachUrl& url, Millis wait,
+                                        kj::Network& network,
+                                        Millis refused_wait = Millis{30'000}) {
     CoordinatorLink::Waits waits;
+    waits.refused_first = refused_wait;
     waits.first = wait;
     waits.most = Millis{4 * wait.count};
     waits.probe_max = 50 * kj::MILLISECONDS;
-    return std::make_unique<CoordinatorLink>(io_.provider->getNetwork(), loop_.timer, clock_,
-                                             random_, static_cast<CoordinatorLink::Needs&>(owner),
-                                             url, waits);
+    return std::make_unique<CoordinatorLink>(network, loop_.timer, clock_, random_,
+                                             static_cast<CoordinatorLink::Needs&>(owner), url,
+                                             waits);
   }
 
   Error attach_error(const rpc::AttachUrl& url) {
@@ -197,6 +257,68 @@ class CoordinatorLinkTest : public QObject {
     }
     coordinator.wait_until([&] { return link->state() == State::kConnected; });
     QVERIFY(link->reason().empty());
+  }
+
+  // F19.
+  void a_resolver_that_comes_late_or_dies_later_is_waited_for() {
+    FakeCoordinator coordinator(io_);
+    coordinator.knows_everyone = true;
+    coordinator.listen();
+    Owner owner(coordinator);
+    Resolver resolver(io_.provider->getNetwork());
+    auto link = this->link(owner, coordinator.url(), Millis{5}, resolver);
+    for (int times = 1; times <= 2; ++times) {
+      const int before = resolver.asked;
+      coordinator.wait_until([&] { return resolver.asked >= before + 3; });
+      // It is nobody's refusal, and the words say what is amiss.
+      coordinator.wait_until([&] { return link->state() == State::kWaiting; });
+      QVERIFY2(has(link->reason(), "cannot be resolved"), link->reason().c_str());
+      QVERIFY(find_reason(link->reason()));  // So that a window can say it in German.
+      QVERIFY(link->retry_in() <= Millis{20});
+      const int failed = resolver.asked;
+      resolver.knows = true;
+      coordinator.wait_until([&] { return link->state() == State::kConnected; });
+      QVERIFY(resolver.asked <= failed + 2);  // Each dials twice: for the greeting, then over TLS.
+      resolver.knows = false;
+      coordinator.drop_everyone();
+      coordinator.wait_until([&] { return link->state() == State::kWaiting; });
+      coordinator.listen();
+    }
+  }
+
+  // F20. Who answers in its place hears no more than a greeting, and goes by.
+  void what_is_no_coordinator_is_told_from_it_and_outlived() {
+    FakeCoordinator coordinator(io_);
+    coordinator.invite = "a-secret-invite";
+    coordinator.listen();
+    Owner owner(coordinator);
+    const rpc::AttachUrl url = coordinator.url();
+    auto link = this->link(owner, url, Millis{5}, io_.provider->getNetwork(), Millis{5});
+    coordinator.wait_until([&] { return link->state() == State::kConnected; });
+    for (const bool is_portal : {true, false}) {
+      coordinator.drop_everyone();
+      std::unique_ptr<Portal> portal;
+      const rpc::Certificate own = coordinator.certificate;
+      if (is_portal) {
+        portal = std::make_unique<Portal>(io_, url.port);
+      } else {
+        // Another's certificate, as of one who sits in the middle.
+        coordinator.certificate = rpc::make_certificate().value();
+        coordinator.listen();
+      }
+      const char* const says = is_portal ? "no Shoal coordinator" : "wrong pin";
+      const int logins = coordinator.logins;
+      coordinator.wait_until([&] { return has(link->reason(), says); });
+      QVERIFY2(find_reason(link->reason()), link->reason().c_str());
+      QVERIFY(owner.slot_->session == nullptr);
+      QCOMPARE(coordinator.logins, logins);
+      if (portal != nullptr) QVERIFY(!portal->heard.empty() && !has(portal->heard, "secret"));
+      portal = nullptr;
+      coordinator.drop_everyone();
+      coordinator.certificate = own;
+      coordinator.listen();
+      coordinator.wait_until([&] { return link->state() == State::kConnected; });
+    }
   }
 
   void a_refusal_is_shown_and_retried_slowly() {

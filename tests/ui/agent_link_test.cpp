@@ -1,6 +1,5 @@
 #include <QElapsedTimer>
 #include <QSignalSpy>
-#include <QTimer>
 
 #include "tests/ui/ui_support.h"
 
@@ -12,32 +11,6 @@ namespace {
 
 using Agent = rpc::Agent::Client;
 using SettingsAnswer = AnswerOf<&Agent::settingsRequest>;
-
-// How late the worst tick of a 16 ms timer was, while the event loop ran.
-class Heartbeat : public QObject {
- public:
-  Heartbeat() {
-    since_.start();
-    timer_.setTimerType(Qt::PreciseTimer);
-    connect(&timer_, &QTimer::timeout, this, [this] {
-      worst_ = std::max(worst_, since_.restart() - 16);
-      ++ticks_;
-    });
-    timer_.start(16);
-  }
-  qint64 worst_ms() const { return worst_; }
-  // Whether it ticks so many times more.
-  bool beats(int count) {
-    const int wanted = ticks_ + count;
-    return QTest::qWaitFor([&] { return ticks_ >= wanted; }, 5'000);
-  }
-
- private:
-  QTimer timer_;
-  QElapsedTimer since_;
-  qint64 worst_ = 0;
-  int ticks_ = 0;
-};
 
 }  // namespace
 
@@ -187,35 +160,6 @@ class AgentLinkTest : public QObject {
         [&](AnswerOf<&Agent::benchmarkRequest>) { later = true; });
     QTRY_VERIFY(later);
     QVERIFY(!called);
-  }
-
-  // Goal: the window's thread never waits for the client. Method: a 16 ms timer runs while the
-  // client floods, hangs, is killed and comes back; its worst tick is measured. A machine that is
-  // busy with other things may be late once; a window that waits is late each time.
-  void the_window_stays_responsive_whatever_the_client_does() {
-    UiPlace place;
-    FakeAgent agent(place.socket_path(), FakeAgent::Story::kFull);
-    qint64 best_ms = INT64_MAX;
-    for (int round = 0; round < 3 && best_ms > 100; ++round) {
-      QVERIFY(place.wait_for_snapshot());
-      Heartbeat heart;
-      agent.set_busy(true);
-      QVERIFY(heart.beats(15));
-      agent.set_busy(false);
-      agent.hang();
-      place.link.call<&Agent::settingsRequest>(
-          this, [](auto) {}, [](SettingsAnswer) {});
-      QVERIFY(heart.beats(15));
-      agent.wake();
-      agent.kill();
-      QVERIFY(place.wait_for(LinkState::kAbsent));
-      QVERIFY(heart.beats(10));
-      agent.start();
-      QVERIFY(place.wait_for_snapshot());
-      best_ms = std::min(best_ms, heart.worst_ms());
-    }
-    qInfo("worst tick %lld ms late", best_ms);
-    QVERIFY2(best_ms <= 100, qPrintable(QString::number(best_ms)));
   }
 
   void ends_at_once_while_the_client_hangs() {

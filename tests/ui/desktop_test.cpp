@@ -3,6 +3,7 @@
 #include <QFile>
 #include <QProcess>
 #include <QRegularExpression>
+#include <QSize>
 #include <QTemporaryDir>
 #include <QTest>
 #include <csignal>
@@ -86,19 +87,22 @@ QString output_of(const QString& program, const QStringList& arguments) {
   return QString::fromUtf8(process.readAllStandardOutput());
 }
 
-// Whether a window of Shoal is on the screen.
-bool window_is_shown(const QProcess& shoal) {
+// Of the window of Shoal that is on the screen; empty: there is none.
+QSize window_size(const QProcess& shoal) {
   const QString found =
       output_of("xdotool", {"search", "--onlyvisible", "--pid", QString::number(shoal.processId()),
                             "--name", "^Shoal$"});
   // An XEmbed icon is a window of that name too, but a small one.
   for (const QString& id : found.split('\n', Qt::SkipEmptyParts)) {
     const QString geometry = output_of("xdotool", {"getwindowgeometry", "--shell", id});
-    static const QRegularExpression kWidth("WIDTH=(\\d+)");
-    if (kWidth.match(geometry).captured(1).toInt() > 200) return true;
+    static const QRegularExpression kWidth("WIDTH=(\\d+)"), kHeight("HEIGHT=(\\d+)");
+    const QSize size(kWidth.match(geometry).captured(1).toInt(),
+                     kHeight.match(geometry).captured(1).toInt());
+    if (size.width() > 200) return size;
   }
-  return false;
+  return {};
 }
+bool window_is_shown(const QProcess& shoal) { return !window_size(shoal).isEmpty(); }
 #define TRY_WINDOW(process, shown)                                                            \
   QVERIFY2(QTest::qWaitFor([&] { return window_is_shown(process) == (shown); }, kPatienceMs), \
            "the window")
@@ -217,6 +221,9 @@ class DesktopTest : public QObject {
     QCOMPARE(shoal.exitCode(), 0);
     const auto calls = desk.agent->calls();
     QVERIFY(std::find(calls.begin(), calls.end(), "stop") == calls.end());
+    QProcess& again = desk.start({});
+    TRY_WINDOW(again, true);
+    QTRY_COMPARE_WITH_TIMEOUT(window_size(again), QSize(1180, 790), kPatienceMs);
   }
 
   void without_a_tray_quit_quits() {

@@ -309,6 +309,12 @@ void PagePartsTest::a_unit_is_told_from_a_stage() {
   unit.setEstimateMs(720'000);
   QCOMPARE(text("fragments"), "unit 12, 3 of 40 items");
   QVERIFY2(text("fragments", true).contains("about 12 min"), qPrintable(text("fragments", true)));
+  QVERIFY(text("fragments", true).contains("wanted back by"));
+  // After a start it is not known until when: that is no day in 1970.
+  unit.setUntilMs(0);
+  QVERIFY2(!text("fragments", true).contains("wanted back by") &&
+               text("fragments", true).contains("about 12 min"),
+           qPrintable(text("fragments", true)));
   capnp::MallocMessageBuilder past_message;
   auto past = past_message.initRoot<rpc::PastWork>();
   past.setUnitId(12);

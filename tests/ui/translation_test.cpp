@@ -6,9 +6,12 @@
 #include <QTemporaryDir>
 #include <QTest>
 #include <QXmlStreamReader>
+#include <algorithm>
+#include <optional>
 #include <set>
 
 #include "schema/message.h"
+#include "schema/reasons.h"
 #include "ui/format.h"
 #include "ui/messages.h"
 #include "ui/translations.h"
@@ -128,6 +131,77 @@ class TranslationTest : public QObject {
                  english(message).find(place) != std::string::npos);
       }
     }
+  }
+
+  // Goal: what the client hands on as plain text is said in German too, part by part.
+  void every_reason_is_said_in_german() {
+    const ui::Translations german(*qApp, QLocale("de_DE"));
+    for (const std::string_view sentence : reason_table()) {
+      const std::vector<std::string> places{"#0", "#1", "#2"};
+      const std::string text = fill_places(sentence, places);
+      const std::optional<KnownReason> known = find_reason(text);
+      QVERIFY2(known && known->sentence == sentence, text.c_str());
+      const QString said = ui::problem_text(text);
+      QVERIFY2(said.toStdString() != text, text.c_str());
+      for (const std::string& place : places) {
+        QCOMPARE(said.contains(QString::fromStdString(place)),
+                 text.find(place) != std::string::npos);
+      }
+    }
+    QCOMPARE(ui::problem_text(std::string_view(
+                 "the computer may sleep too early: the system bus does not answer")),
+             QString("der Computer schläft vielleicht zu früh ein: der Systembus antwortet nicht"));
+    QCOMPARE(ui::sentence(Message{"offline.unreachable",
+                                  {std::string("x"), std::string("the network does not reach x")}}),
+             QString("x ist nicht erreichbar: das Netz reicht nicht bis zu x"));
+    // What is not in the table stays as it is, but for what would move a cursor.
+    QCOMPARE(ui::problem_text(std::string_view("the moon\x1b is full")),
+             QString("the moon? is full"));
+    QCOMPARE(ui::problem_text(std::string_view()), QString());
+  }
+
+  // Goal: the table and those who write such texts do not part. Method: the sources are read; what
+  // stands there in pieces, with figures between them, stands in the table with places.
+  void reasons_are_written_as_they_stand_in_the_table() {
+    const QString root = SHOAL_SOURCE_DIR;
+    QString sources, sensors;
+    for (const char* folder : {"/client", "/client/sensors", "/client/records", "/schema",
+                               "/coordinator/rpc", "/coordinator/store"}) {
+      for (const QFileInfo& info : QDir(root + folder).entryInfoList({"*.cpp"}, QDir::Files)) {
+        if (info.fileName() == "reasons.cpp") continue;
+        QFile file(info.filePath());
+        QVERIFY(file.open(QIODevice::ReadOnly));
+        QString text = QString::fromUtf8(file.readAll());
+        static const QRegularExpression kBetween("\"\\s*\"");
+        text.remove(kBetween);  // One literal in several pieces.
+        text.replace("\\\"", "''");
+        sources += text;
+        if (QString(folder) == "/client/sensors" || info.fileName() == "sensor_process.cpp") {
+          sensors += text;
+        }
+      }
+    }
+    static const QRegularExpression kPlace("\\{\\d\\}");
+    QStringList known;
+    for (const std::string_view sentence : reason_table()) {
+      QString text = QString::fromUtf8(sentence.data(), qsizetype(sentence.size()));
+      text.replace("\"", "''");
+      known += text;
+      for (const QString& piece : text.split(kPlace, Qt::SkipEmptyParts)) {
+        QVERIFY2(sources.contains(piece), qPrintable(text));
+      }
+    }
+    // And what a sensor says as one whole, or begins with, is there.
+    static const QRegularExpression kSaid(
+        "(?:unknown\\(|problem = |Error\\{ErrorCode::k\\w+,)\\s*\"([^\"]+)\"");
+    int said = 0;
+    for (auto match = kSaid.globalMatch(sensors); match.hasNext(); ++said) {
+      const QString text = match.next().captured(1);
+      QVERIFY2(std::any_of(known.begin(), known.end(),
+                           [&text](const QString& one) { return one.startsWith(text); }),
+               qPrintable(text));
+    }
+    QVERIFY(said > 20);
   }
 
   void a_code_of_a_newer_client_is_still_read() {

@@ -147,7 +147,7 @@ QStringList widgets_beyond_their_parents(const QWidget& root) {
     const QWidget* parent = widget->parentWidget();
     // What scrolls up and down is higher than its frame, and never wider.
     if (scrolls(*widget) || widget->objectName().startsWith("qt_")) continue;
-    if (widget->x() >= 0 && widget->geometry().right() <= parent->width()) continue;
+    if (widget->x() >= 0 && widget->geometry().right() < parent->width()) continue;
     findings += QString("%1 reaches from %2 to %3 in a width of %4")
                     .arg(name_of(*widget))
                     .arg(widget->x())

@@ -1,10 +1,13 @@
 #include <QAbstractButton>
 #include <QAccessible>
 #include <QDir>
+#include <QElapsedTimer>
+#include <QFile>
 #include <QLineEdit>
 #include <QListWidget>
 #include <QRadioButton>
 #include <QSignalSpy>
+#include <QTimer>
 #include <QToolButton>
 
 #include "schema/message.h"
@@ -67,6 +70,43 @@ struct UiWindow {
   std::unique_ptr<ui::Notices> notices;
   std::unique_ptr<ui::Theme> theme;
   std::unique_ptr<ui::Window> window;
+};
+
+// How late the worst tick of a 16 ms timer was by this thread's own doing, while the event loop
+// ran: what the thread waited for a processor is another program's.
+class Heartbeat : public QObject {
+ public:
+  Heartbeat() {
+    since_.start();
+    waited_ms_ = waited_for_processor_ms();
+    timer_.setTimerType(Qt::PreciseTimer);
+    connect(&timer_, &QTimer::timeout, this, [this] {
+      const qint64 waited = waited_for_processor_ms();
+      worst_ = std::max(worst_, since_.restart() - 16 - (waited - waited_ms_));
+      waited_ms_ = waited;
+      ++ticks_;
+    });
+    timer_.start(16);
+  }
+  qint64 worst_ms() const { return worst_; }
+  // Whether it ticks so many times more.
+  bool beats(int count) {
+    const int wanted = ticks_ + count;
+    return QTest::qWaitFor([&] { return ticks_ >= wanted; }, 10'000);
+  }
+
+ private:
+  // As the kernel counts it: on the processor, waiting for one (ns), turns.
+  static qint64 waited_for_processor_ms() {
+    QFile file("/proc/thread-self/schedstat");
+    if (!file.open(QIODevice::ReadOnly)) return 0;
+    return file.readAll().split(' ').value(1).toLongLong() / 1'000'000;
+  }
+
+  QTimer timer_;
+  QElapsedTimer since_;
+  qint64 worst_ = 0, waited_ms_ = 0;
+  int ticks_ = 0;
 };
 
 // For a person to look at: SHOAL_PICTURES=folder tests/ui_test every_page_in_every_form
@@ -491,6 +531,46 @@ class UiTest : public QObject {
       }
       QVERIFY(ratio(colors.accent_text, colors.accent) >= 4.5);
     }
+  }
+
+  // Goal: the window's thread never waits for the client. Method: a 16 ms timer runs while the
+  // client floods a whole window, hangs, is killed and comes back; its worst tick is measured.
+  void the_window_stays_responsive_whatever_the_client_does() {
+    UiWindow ui(FakeAgent::Story::kFull);
+    ui.show();
+    QVERIFY(ui.place.wait_for_answers());
+    Heartbeat heart;
+    ui.agent.set_busy(true);
+    QVERIFY(heart.beats(15));
+    ui.agent.set_busy(false);
+    ui.agent.hang();
+    ui.place.client_settings.refresh();
+    QVERIFY(heart.beats(15));
+    ui.agent.wake();
+    ui.agent.kill();
+    QVERIFY(ui.place.wait_for(ui::LinkState::kAbsent));
+    QVERIFY(heart.beats(10));
+    ui.agent.start();
+    QVERIFY(ui.place.wait_for_snapshot());
+    QVERIFY(heart.beats(10));
+    qInfo("worst tick %lld ms late", heart.worst_ms());
+    QVERIFY2(heart.worst_ms() <= 100, qPrintable(QString::number(heart.worst_ms())));
+  }
+
+  // Goal: a question that was under way when a setting was changed does not show it undone.
+  void settings_are_shown_as_they_are_after_a_change() {
+    UiPlace place;
+    FakeAgent agent(place.socket_path(), FakeAgent::Story::kFull);
+    QVERIFY(place.wait_for_snapshot());
+    QVERIFY(place.wait_for_answers());
+    QSignalSpy changed(&place.client_settings, &ui::ClientSettings::changed);
+    place.client_settings.refresh();
+    place.client_settings.refresh_after_change();
+    QTRY_VERIFY(!changed.isEmpty());
+    QVERIFY(place.wait_for_answers());
+    QCOMPARE(changed.size(), 1);
+    place.client_settings.refresh();
+    QTRY_COMPARE(changed.size(), 2);
   }
 };
 

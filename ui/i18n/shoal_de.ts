@@ -932,6 +932,317 @@
     </message>
 </context>
 <context>
+    <name>reasons</name>
+    <message>
+        <source>the coordinator closed the connection</source>
+        <translation>der Koordinator hat die Verbindung geschlossen</translation>
+    </message>
+    <message>
+        <source>the name of {0} cannot be resolved</source>
+        <translation>der Name von {0} lässt sich nicht auflösen</translation>
+    </message>
+    <message>
+        <source>nothing listens at {0} (connection refused)</source>
+        <translation>bei {0} nimmt niemand Verbindungen an</translation>
+    </message>
+    <message>
+        <source>the network does not reach {0}</source>
+        <translation>das Netz reicht nicht bis zu {0}</translation>
+    </message>
+    <message>
+        <source>{0} did not answer within 15 seconds</source>
+        <translation>{0} hat binnen 15 Sekunden nicht geantwortet</translation>
+    </message>
+    <message>
+        <source>{0} closed the connection; it may be no Shoal coordinator</source>
+        <translation>{0} hat die Verbindung geschlossen; vielleicht ist dort kein Koordinator von Shoal</translation>
+    </message>
+    <message>
+        <source>{0}: the other side is no Shoal coordinator</source>
+        <translation>{0}: dort ist kein Koordinator von Shoal</translation>
+    </message>
+    <message>
+        <source>{0}: the coordinator&apos;s certificate does not match the pin of the attach URL (wrong pin): the URL is for another coordinator, or somebody sits in between</source>
+        <translation>{0}: Das Zertifikat des Koordinators passt nicht zur Prüfsumme in der URL: Die URL gehört zu einem anderen Koordinator, oder jemand sitzt dazwischen</translation>
+    </message>
+    <message>
+        <source>the coordinator at {0} speaks version {1} of the protocol, this client {2}: update the older of the two</source>
+        <translation>der Koordinator bei {0} spricht Fassung {1} des Protokolls, dieser Client {2}: Bringen Sie den älteren auf den neuen Stand</translation>
+    </message>
+    <message>
+        <source>the client speaks protocol {0}, the coordinator {1}: the {2} is older and must be updated</source>
+        <translation>der Client spricht das Protokoll {0}, der Koordinator {1}: Der ältere von beiden ({2}) muss erneuert werden</translation>
+    </message>
+    <message>
+        <source>the login&apos;s signature does not match the host&apos;s key</source>
+        <translation>die Unterschrift der Anmeldung passt nicht zum Schlüssel dieses Computers</translation>
+    </message>
+    <message>
+        <source>this host is banned by the coordinator&apos;s administrator</source>
+        <translation>wer den Koordinator verwaltet, hat diesen Computer gesperrt</translation>
+    </message>
+    <message>
+        <source>this host is not known here, and its attach URL carries no invite; ask the administrator for a new URL</source>
+        <translation>dieser Computer ist dort nicht bekannt, und die URL enthält keine Einladung; bitten Sie den Verwalter um eine neue URL</translation>
+    </message>
+    <message>
+        <source>the attach URL&apos;s invite is not one of this coordinator; ask its administrator for a new URL</source>
+        <translation>die Einladung in der URL ist keine dieses Koordinators; bitten Sie den Verwalter um eine neue URL</translation>
+    </message>
+    <message>
+        <source>the attach URL&apos;s invite has expired; ask the administrator for a new URL</source>
+        <translation>die Einladung in der URL ist abgelaufen; bitten Sie den Verwalter um eine neue URL</translation>
+    </message>
+    <message>
+        <source>the attach URL&apos;s invite has been used as often as it may be; ask the administrator for a new URL</source>
+        <translation>die Einladung in der URL wurde so oft benutzt, wie sie es darf; bitten Sie den Verwalter um eine neue URL</translation>
+    </message>
+    <message>
+        <source>{0} signs receipts with another key than before; those that it gave could not be checked with it</source>
+        <translation>{0} unterschreibt Quittungen mit einem anderen Schlüssel als früher; die bisherigen ließen sich damit nicht prüfen</translation>
+    </message>
+    <message>
+        <source>it has not answered yet</source>
+        <translation>er hat noch nicht geantwortet</translation>
+    </message>
+    <message>
+        <source>it does not answer</source>
+        <translation>er antwortet nicht</translation>
+    </message>
+    <message>
+        <source>it has told nothing for {0} s</source>
+        <translation>er hat seit {0} s nichts gesagt</translation>
+    </message>
+    <message>
+        <source>it is being measured</source>
+        <translation>es wird gerade gemessen</translation>
+    </message>
+    <message>
+        <source>the program that watches this computer ended: {0}</source>
+        <translation>das Programm, das diesen Computer beobachtet, hat geendet: {0}</translation>
+    </message>
+    <message>
+        <source>it closed its pipe</source>
+        <translation>es hat seine Leitung geschlossen</translation>
+    </message>
+    <message>
+        <source>it wrote a line without an end</source>
+        <translation>es hat eine Zeile ohne Ende geschrieben</translation>
+    </message>
+    <message>
+        <source>{0} has not answered for {1} s</source>
+        <translation>{0} hat seit {1} s nicht geantwortet</translation>
+    </message>
+    <message>
+        <source>{0} does not answer</source>
+        <translation>{0} antwortet nicht</translation>
+    </message>
+    <message>
+        <source>{0} cannot be reached: {1}</source>
+        <translation>{0} ist nicht zu erreichen: {1}</translation>
+    </message>
+    <message>
+        <source>{0} gave an answer that makes no sense</source>
+        <translation>{0} hat eine Antwort ohne Sinn gegeben</translation>
+    </message>
+    <message>
+        <source>{0} is not running</source>
+        <translation>{0} läuft nicht</translation>
+    </message>
+    <message>
+        <source>{0} does not know what it was asked</source>
+        <translation>{0} kennt nicht, wonach gefragt wurde</translation>
+    </message>
+    <message>
+        <source>{0} refuses to answer</source>
+        <translation>{0} verweigert die Antwort</translation>
+    </message>
+    <message>
+        <source>{0} failed: {1}</source>
+        <translation>{0} ist gescheitert: {1}</translation>
+    </message>
+    <message>
+        <source>there is no such thing as {0}</source>
+        <translation>{0} gibt es hier nicht</translation>
+    </message>
+    <message>
+        <source>no time was left to ask {0}</source>
+        <translation>es blieb keine Zeit, {0} zu fragen</translation>
+    </message>
+    <message>
+        <source>the system bus</source>
+        <translation>der Systembus</translation>
+    </message>
+    <message>
+        <source>the session bus</source>
+        <translation>der Sitzungsbus</translation>
+    </message>
+    <message>
+        <source>the X server</source>
+        <translation>der X-Server</translation>
+    </message>
+    <message>
+        <source>the Wayland desktop</source>
+        <translation>der Wayland-Desktop</translation>
+    </message>
+    <message>
+        <source>the NVIDIA driver</source>
+        <translation>der NVIDIA-Treiber</translation>
+    </message>
+    <message>
+        <source>a graphics driver</source>
+        <translation>ein Grafiktreiber</translation>
+    </message>
+    <message>
+        <source>the system shows neither temperature nor energy of the processor</source>
+        <translation>das System zeigt weder Temperatur noch Energie des Prozessors</translation>
+    </message>
+    <message>
+        <source>no folder for shards is known yet</source>
+        <translation>noch ist kein Ordner für Modellteile bekannt</translation>
+    </message>
+    <message>
+        <source>the NVIDIA card is switched off to save power</source>
+        <translation>die NVIDIA-Karte ist ausgeschaltet, um Strom zu sparen</translation>
+    </message>
+    <message>
+        <source>the NVIDIA driver fails: {0}</source>
+        <translation>der NVIDIA-Treiber versagt: {0}</translation>
+    </message>
+    <message>
+        <source>NVIDIA&apos;s management library is not installed</source>
+        <translation>NVIDIAs Verwaltungsbibliothek ist nicht installiert</translation>
+    </message>
+    <message>
+        <source>nobody is logged in to a terminal</source>
+        <translation>an keinem Terminal ist jemand angemeldet</translation>
+    </message>
+    <message>
+        <source>this Wayland desktop does not offer ext-idle-notify</source>
+        <translation>dieser Wayland-Desktop bietet kein ext-idle-notify an</translation>
+    </message>
+    <message>
+        <source>this Wayland desktop has no keyboard or mouse</source>
+        <translation>dieser Wayland-Desktop hat weder Tastatur noch Maus</translation>
+    </message>
+    <message>
+        <source>no Wayland desktop runs here</source>
+        <translation>hier läuft kein Wayland-Desktop</translation>
+    </message>
+    <message>
+        <source>the Wayland desktop &quot;{0}&quot; cannot be reached</source>
+        <translation>der Wayland-Desktop „{0}“ ist nicht zu erreichen</translation>
+    </message>
+    <message>
+        <source>the X server does not tell its idle time</source>
+        <translation>der X-Server sagt nicht, wie lange niemand da war</translation>
+    </message>
+    <message>
+        <source>this is a Wayland desktop, whose X server does not see all input</source>
+        <translation>dies ist ein Wayland-Desktop, dessen X-Server nicht alle Eingaben sieht</translation>
+    </message>
+    <message>
+        <source>no X server is named here (DISPLAY is not set). If you use one, run: systemctl --user import-environment DISPLAY XAUTHORITY, and start Shoal again</source>
+        <translation>hier ist kein X-Server genannt (DISPLAY ist nicht gesetzt). Wenn Sie einen benutzen, rufen Sie auf: systemctl --user import-environment DISPLAY XAUTHORITY, und starten Sie Shoal neu</translation>
+    </message>
+    <message>
+        <source>the X server is another computer&apos;s</source>
+        <translation>der X-Server gehört einem anderen Computer</translation>
+    </message>
+    <message>
+        <source>the X server cannot be reached</source>
+        <translation>der X-Server ist nicht zu erreichen</translation>
+    </message>
+    <message>
+        <source>the X server has no screen</source>
+        <translation>der X-Server hat keinen Bildschirm</translation>
+    </message>
+    <message>
+        <source>the X server was lost</source>
+        <translation>der X-Server ging verloren</translation>
+    </message>
+    <message>
+        <source>the chosen source, {0}, cannot be used: {1}. Choose another one, or &quot;auto&quot;</source>
+        <translation>die gewählte Quelle, {0}, ist nicht zu gebrauchen: {1}. Wählen Sie eine andere oder „auto“</translation>
+    </message>
+    <message>
+        <source>there is no source called &quot;{0}&quot;. Choose another one, or &quot;auto&quot;</source>
+        <translation>es gibt keine Quelle namens „{0}“. Wählen Sie eine andere oder „auto“</translation>
+    </message>
+    <message>
+        <source>nothing on this computer tells whether a program keeps the screen on</source>
+        <translation>nichts auf diesem Computer sagt, ob ein Programm den Bildschirm anlässt</translation>
+    </message>
+    <message>
+        <source>the login service lists inhibitors that make no sense</source>
+        <translation>der Anmeldedienst nennt Sperren ohne Sinn</translation>
+    </message>
+    <message>
+        <source>GNOME&apos;s session manager answers what makes no sense</source>
+        <translation>die Sitzungsverwaltung von GNOME gibt eine Antwort ohne Sinn</translation>
+    </message>
+    <message>
+        <source>the power manager answers what makes no sense</source>
+        <translation>die Energieverwaltung gibt eine Antwort ohne Sinn</translation>
+    </message>
+    <message>
+        <source>the system does not tell how busy its processors are</source>
+        <translation>das System sagt nicht, wie beschäftigt seine Prozessoren sind</translation>
+    </message>
+    <message>
+        <source>the system does not tell how much memory is free</source>
+        <translation>das System sagt nicht, wie viel Speicher frei ist</translation>
+    </message>
+    <message>
+        <source>the system does not tell which programs run</source>
+        <translation>das System sagt nicht, welche Programme laufen</translation>
+    </message>
+    <message>
+        <source>neither NetworkManager nor the system&apos;s routes tell whether it is online</source>
+        <translation>weder NetworkManager noch die Routen des Systems sagen, ob es verbunden ist</translation>
+    </message>
+    <message>
+        <source>the power profile is not known: {0}</source>
+        <translation>das Energieprofil ist nicht bekannt: {0}</translation>
+    </message>
+    <message>
+        <source>nothing here says when the computer is about to sleep: {0}</source>
+        <translation>nichts hier sagt, wann der Computer schlafen geht: {0}</translation>
+    </message>
+    <message>
+        <source>the computer may sleep too early: {0}</source>
+        <translation>der Computer schläft vielleicht zu früh ein: {0}</translation>
+    </message>
+    <message>
+        <source>the login service gave nothing to hold it by</source>
+        <translation>der Anmeldedienst gab nichts, womit sich das aufhalten ließe</translation>
+    </message>
+    <message>
+        <source>its worker is starting</source>
+        <translation>sein Arbeitsprozess startet</translation>
+    </message>
+    <message>
+        <source>its worker does not stay up</source>
+        <translation>sein Arbeitsprozess bleibt nicht am Leben</translation>
+    </message>
+    <message>
+        <source>its worker gave no sign of life for {0}</source>
+        <translation>sein Arbeitsprozess gab {0} lang kein Lebenszeichen</translation>
+    </message>
+    <message>
+        <source>its worker ended with {0}</source>
+        <translation>sein Arbeitsprozess endete mit {0}</translation>
+    </message>
+    <message>
+        <source>its worker gave a public key of a wrong size</source>
+        <translation>sein Arbeitsprozess gab einen öffentlichen Schlüssel von falscher Länge</translation>
+    </message>
+    <message>
+        <source>its worker opened device {0} instead</source>
+        <translation>sein Arbeitsprozess hat stattdessen das Gerät {0} geöffnet</translation>
+    </message>
+</context>
+<context>
     <name>settings</name>
     <message>
         <source>While in use</source>
@@ -3824,6 +4135,10 @@ Leer: nirgends.</translation>
     <message>
         <source>unit %1, %2 of %3 items</source>
         <translation>Einheit %1, %2 von %3 Elementen</translation>
+    </message>
+    <message>
+        <source>Part of a job; its coordinator will say until when it is wanted back.</source>
+        <translation>Teil eines Auftrags; bis wann er zurückerwartet wird, sagt der Koordinator noch.</translation>
     </message>
     <message>
         <source>Part of a job; it is wanted back by %1.</source>

@@ -198,7 +198,7 @@ class CoordinatorsPage final : public ContentPage {
                           .arg(format_when(Millis{connection.getConnectedSinceMs()}, row->now)));
     } else {
       QString text = state_word(state);
-      const QString reason = text_of(connection.getReason());
+      const QString reason = problem_text(connection.getReason());
       if (!reason.isEmpty()) text = tr("%1: %2").arg(text, reason);
       if (connection.getRetryInMs() > 0)
         text += ' ' + tr("(next in %1)").arg(format_duration(Millis{connection.getRetryInMs()}));

@@ -277,7 +277,7 @@ class DevicesPage final : public ContentPage {
     if (problem.isEmpty() && report.getState() == rpc::DeviceReport::State::FAILED) {
       // Its code is said in the owner's language; its text is English.
       problem = sentence(report.getWhy());
-      if (problem.isEmpty()) problem = text_of(report.getReason());
+      if (problem.isEmpty()) problem = problem_text(report.getReason());
     }
     set_problem(*exact_problem_, problem);
   }

@@ -127,7 +127,7 @@ class OverviewPage final : public ContentPage {
       if (connection.getState() != "refused") continue;
       text = tr("%1 refuses this computer: %2")
                  .arg(QString::fromUtf8(connection.getName().cStr()),
-                      QString::fromUtf8(connection.getReason().cStr()));
+                      problem_text(connection.getReason()));
       page = "coordinators";
       action = tr("Show coordinators");
     }

@@ -245,7 +245,7 @@ void SensorsCard::test() {
         const auto sensor = answer.value()->reader().getSensor();
         answer_->setText(tr("%1: %2").arg(
             sensor_word(text_of(sensor.getName())),
-            sensor.getKnown() ? sentence(sensor.getValue()) : text_of(sensor.getProblem())));
+            sensor.getKnown() ? sentence(sensor.getValue()) : problem_text(sensor.getProblem())));
       });
 }
 
@@ -308,7 +308,7 @@ void IdleCard::show_sensor(std::shared_ptr<const void> keeps, rpc::Sensor::Reade
   const QString backend = text_of(sensor.getBackend());
   state_->setText(sensor.getKnown()
                       ? tr("%1 (told by %2)").arg(sentence(sensor.getValue()), backend)
-                      : tr("Not known: %1").arg(text_of(sensor.getProblem())));
+                      : tr("Not known: %1").arg(problem_text(sensor.getProblem())));
   std::vector<BackendRow> rows;
   for (const auto row : sensor.getBackends()) rows.push_back(row);
   model_->set_rows(std::move(keeps), std::move(rows));

@@ -48,7 +48,6 @@ class Chart : public QWidget {
   // `text` writes a figure with its unit, for tips and the table; `unit` alone names the axis.
   void set_data(ChartData data, const QString& unit, std::function<QString(double)> text);
   void set_empty_text(const QString& text);  // Shown while no figure is above 0.
-  // The axis begins at 0 and ends here or above; 0: where the figures end.
 
   bool table_shown() const;
   DataTable* table() { return table_; }
