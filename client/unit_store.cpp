@@ -15,8 +15,10 @@ constexpr std::chrono::hours kForgetAfter{14 * 24};
 
 void remove_file(const std::filesystem::path& path) {
   std::error_code code;  // What is not there need not be removed.
-  std::filesystem::remove(path, code);
-  std::filesystem::remove(path.string() + ".good", code);
+  // Its copies too, as base/files.cpp names them: they hold what was drawn.
+  for (const char* const copy : {"", ".good", ".good.before"}) {
+    std::filesystem::remove(path.string() + copy, code);
+  }
 }
 
 }  // namespace

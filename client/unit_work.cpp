@@ -490,7 +490,7 @@ ByteVector checkpoint_bytes(const UnitCheckpoint& checkpoint) {
   to.u64(checkpoint.unit);
   put_text(to, checkpoint.job_class.kind);
   put_text(to, checkpoint.job_class.model);
-  to.u8(checkpoint.job_class.anchored ? 1 : 0);
+  to.u8(static_cast<uint8_t>(privacy_of(checkpoint.job_class)));
   to.bytes(checkpoint.input.bytes);
   to.u8(static_cast<uint8_t>(checkpoint.kind));
   to.u64(static_cast<uint64_t>(checkpoint.since.count));
@@ -526,7 +526,8 @@ Result<UnitCheckpoint> read_checkpoint(ByteSpan bytes) {
   SHOAL_TRY_ASSIGN(unit, from.u64());
   SHOAL_TRY_ASSIGN(kind_of_job, text_from(from));
   SHOAL_TRY_ASSIGN(model, text_from(from));
-  SHOAL_TRY_ASSIGN(anchored, from.u8());
+  SHOAL_TRY_ASSIGN(privacy, from.u8());
+  if (privacy > static_cast<uint8_t>(rpc::Privacy::GROUP)) return wrong();
   SHOAL_TRY_ASSIGN(digest, from.bytes(sizeof(Digest::bytes)));
   SHOAL_TRY_ASSIGN(input, Digest::from_bytes(digest));
   SHOAL_TRY_ASSIGN(kind, from.u8());
@@ -539,7 +540,9 @@ Result<UnitCheckpoint> read_checkpoint(ByteSpan bytes) {
   if (count == 0 || count > limits::kItemsPerUnitMax) return wrong();
   checkpoint.lease = lease;
   checkpoint.unit = unit;
-  checkpoint.job_class = {kind_of_job, model, anchored != 0};
+  checkpoint.job_class = {kind_of_job, model,
+                          privacy == static_cast<uint8_t>(rpc::Privacy::ANCHORED),
+                          privacy == static_cast<uint8_t>(rpc::Privacy::GROUP)};
   checkpoint.input = input;
   checkpoint.kind = static_cast<UnitKind>(kind);
   checkpoint.since = Millis{static_cast<int64_t>(since)};

@@ -388,6 +388,16 @@ class UnitWorkTest : public QObject {
     QCOMPARE(read_checkpoint(longer).error().code, ErrorCode::kCorrupt);
   }
 
+  void a_checkpoint_is_of_its_job_class() {
+    UnitCheckpoint kept = checkpoint_of(UnitWork(input_of(UnitKind::kScore, 2, 8)));
+    for (const JobClass& job_class :
+         {JobClass{"score", "m", false, false}, JobClass{"score", "m", true, false},
+          JobClass{"score", "m", false, true}}) {
+      kept.job_class = job_class;
+      QVERIFY(read_checkpoint(checkpoint_bytes(kept)).value().job_class == job_class);
+    }
+  }
+
   void a_store_gives_back_what_it_kept_and_forgets_what_is_damaged() {
     const TempDir dir;
     const UnitStore store(dir / "units");
