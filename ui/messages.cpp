@@ -42,24 +42,27 @@ QString sentence(const Message& message) {
   return QString::fromStdString(fill_places(text.toStdString(), parameters));
 }
 
-QString problem_text(std::string_view text) {
+QString problem_text(const std::string& text) {
   const std::optional<KnownReason> known = find_reason(text);
   if (!known) return QString::fromStdString(printable(text));
   std::vector<std::string> places;
   // One may say why another is so. Each is shorter, so this ends.
-  for (const std::string& place : known->places) places.push_back(problem_text(place).toStdString());
+  for (const std::string& place : known->places)
+    places.push_back(problem_text(place).toStdString());
   const std::string english(known->sentence);
   const QString said = QCoreApplication::translate("reasons", english.c_str());
   return QString::fromStdString(fill_places(said.toStdString(), places));
 }
 QString problem_text(capnp::Text::Reader text) {
-  return problem_text(std::string_view(text.cStr(), text.size()));
+  return problem_text(std::string(text.cStr(), text.size()));
 }
 
 QString sentence(rpc::Message::Reader message) { return sentence(read_message(message)); }
 
 QString sentence(const Error& error) {
-  QString text = problem_text(error.message);
+  // One in lines of its own keeps them.
+  QString text = find_reason(error.message) ? problem_text(error.message)
+                                            : QString::fromStdString(error.message);
   if (text.isEmpty()) return text;
   text[0] = text[0].toUpper();
   if (!text.endsWith('.') && !text.endsWith('!') && !text.endsWith('?')) text += '.';

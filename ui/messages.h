@@ -2,7 +2,7 @@
 // The client's and the coordinators' sentences (schema/message.h) in the reader's language.
 
 #include <QString>
-#include <string_view>
+#include <string>
 
 #include "base/result.h"
 #include "schema/message.h"
@@ -16,7 +16,7 @@ QString sentence(rpc::Message::Reader message);
 
 // A text about something amiss that the client hands on (schema/reasons.h); as it is, when it is
 // none that this program knows.
-QString problem_text(std::string_view text);
+QString problem_text(const std::string& text);
 QString problem_text(capnp::Text::Reader text);
 
 // An error that a call was answered with, as a sentence that ends with a period.

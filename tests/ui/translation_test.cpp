@@ -148,16 +148,15 @@ class TranslationTest : public QObject {
                  text.find(place) != std::string::npos);
       }
     }
-    QCOMPARE(ui::problem_text(std::string_view(
-                 "the computer may sleep too early: the system bus does not answer")),
+    QCOMPARE(ui::problem_text(
+                 std::string("the computer may sleep too early: the system bus does not answer")),
              QString("der Computer schläft vielleicht zu früh ein: der Systembus antwortet nicht"));
     QCOMPARE(ui::sentence(Message{"offline.unreachable",
                                   {std::string("x"), std::string("the network does not reach x")}}),
              QString("x ist nicht erreichbar: das Netz reicht nicht bis zu x"));
     // What is not in the table stays as it is, but for what would move a cursor.
-    QCOMPARE(ui::problem_text(std::string_view("the moon\x1b is full")),
-             QString("the moon? is full"));
-    QCOMPARE(ui::problem_text(std::string_view()), QString());
+    QCOMPARE(ui::problem_text(std::string("the moon\x1b is full")), QString("the moon? is full"));
+    QCOMPARE(ui::problem_text(std::string()), QString());
   }
 
   // Goal: the table and those who write such texts do not part. Method: the sources are read; what

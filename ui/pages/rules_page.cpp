@@ -176,7 +176,7 @@ class RulesPage final : public ContentPage {
       const QString key = text_of(setting.getKey());
       const auto found = editors_.find(key);
       if (found != editors_.end()) {
-        found->second->set_setting(setting);
+        found->second.editor->set_setting(setting);
         continue;
       }
       const SettingLook* const look = find_setting_look(key);
@@ -184,8 +184,7 @@ class RulesPage final : public ContentPage {
           static_cast<size_t>(look == nullptr ? SettingSection::kAdvanced : look->section);
       auto* editor = new SettingEditor(setting, section_cards_[section]);
       section_cards_[section]->body()->addWidget(editor);
-      editors_[key] = editor;
-      section_of_[key] = section_places_[section];
+      editors_[key] = {editor, section_places_[section]};
       connect(editor, &SettingEditor::changed, this, &RulesPage::change);
     }
     show_section();
@@ -201,7 +200,7 @@ class RulesPage final : public ContentPage {
           write_setting_value(value, change.initValue());
         },
         [this, key](AnswerOf<&rpc::Agent::Client::changeSettingsRequest> answer) {
-          editors_[key]->set_answer(answer.ok() ? QString() : sentence(answer.error()));
+          editors_.at(key).editor->set_answer(answer.ok() ? QString() : sentence(answer.error()));
           if (answer.ok()) client_settings().refresh_after_change();
         });
   }
@@ -209,11 +208,12 @@ class RulesPage final : public ContentPage {
   void show_wanted() {
     const auto found = editors_.find(wanted_);
     if (found == editors_.end()) return;  // It is shown once the settings are here.
+    const auto [editor, section] = found->second;
     wanted_.clear();
-    sections_->setCurrentRow(section_of_[found->first]);
-    found->second->control()->focus_widget()->setFocus();
+    sections_->setCurrentRow(section);
+    editor->control()->focus_widget()->setFocus();
     if (auto* scroller = qobject_cast<Scroller*>(stack_->currentWidget()))
-      scroller->ensureWidgetVisible(found->second);
+      scroller->ensureWidgetVisible(editor);
   }
 
   SnapshotPtr snapshot_;
@@ -221,8 +221,11 @@ class RulesPage final : public ContentPage {
   QStackedWidget* stack_;
   std::vector<Card*> section_cards_;  // By SettingSection.
   std::vector<int> section_places_;   // Their places in the list.
-  std::map<QString, SettingEditor*> editors_;
-  std::map<QString, int> section_of_;
+  struct Edited {
+    SettingEditor* editor;
+    int section;  // Its place in the list.
+  };
+  std::map<QString, Edited> editors_;  // By the settings' keys.
   QString wanted_;
   QTimer refresh_;
   QLabel* problem_;
