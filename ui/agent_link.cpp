@@ -6,12 +6,14 @@
 
 #include <QMetaObject>
 #include <QPointer>
+#include <QTimer>
 #include <algorithm>
 #include <condition_variable>
 #include <cstring>
 #include <map>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/log.h"
@@ -148,6 +150,11 @@ class AgentLink::Wire {
   void tell_state(LinkState state, const std::string& why) {
     if (told_ == state) return;
     told_ = state;
+    {
+      // What is shown from now on comes after this.
+      const std::lock_guard<std::mutex> lock(mutex_);
+      showing_ = false;
+    }
     QMetaObject::invokeMethod(
         &link_,
         [&link = link_, state, why = QString::fromStdString(why)] { link.take_state(state, why); },
@@ -201,11 +208,34 @@ class AgentLink::Wire {
     }
   }
 
+  // A client may tell more than can be shown: those between are left out, so that nothing piles up.
   void tell_snapshot() {
     tell_state(LinkState::kConnected, "");
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      newest_ = last_;
+      if (std::exchange(showing_, true)) return;
+    }
     QMetaObject::invokeMethod(
-        &link_, [&link = link_, snapshot = last_] { link.take_snapshot(snapshot); },
-        Qt::QueuedConnection);
+        &link_, [this] { show_newest(); }, Qt::QueuedConnection);
+  }
+  // On the Qt thread.
+  void show_newest() {
+    SnapshotPtr newest;
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      newest = newest_;
+    }
+    link_.take_snapshot(newest);
+    // By a timer, so that all other timers, and who paints, have their turn before the next one.
+    QTimer::singleShot(0, &link_, [this, newest] {
+      {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        if (newest_ == newest) showing_ = false;
+        if (!showing_) return;
+      }
+      show_newest();
+    });
   }
 
   // Tells a client that hangs from one without news, by a small question.
@@ -250,6 +280,8 @@ class AgentLink::Wire {
   std::vector<kj::Function<void()>> acts_;                // GUARDED_BY(mutex_)
   kj::Own<kj::CrossThreadPromiseFulfiller<void>> waker_;  // GUARDED_BY(mutex_)
   bool stops_ = false;                                    // GUARDED_BY(mutex_)
+  SnapshotPtr newest_;                                    // GUARDED_BY(mutex_)
+  bool showing_ = false;  // GUARDED_BY(mutex_). The Qt thread will look for the newest.
 
   kj::AsyncIoContext* io_ = nullptr;  // Null before and after run().
   kj::Own<rpc::Connection> connection_;

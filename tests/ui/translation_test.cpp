@@ -172,8 +172,8 @@ class TranslationTest : public QObject {
         QVERIFY(file.open(QIODevice::ReadOnly));
         QString text = QString::fromUtf8(file.readAll());
         static const QRegularExpression kBetween("\"\\s*\"");
-        text.remove(kBetween);  // One literal in several pieces.
         text.replace("\\\"", "''");
+        text.remove(kBetween);  // One literal in several pieces.
         sources += text;
         if (QString(folder) == "/client/sensors" || info.fileName() == "sensor_process.cpp") {
           sensors += text;
@@ -186,7 +186,9 @@ class TranslationTest : public QObject {
       QString text = QString::fromUtf8(sentence.data(), qsizetype(sentence.size()));
       text.replace("\"", "''");
       known += text;
-      for (const QString& piece : text.split(kPlace, Qt::SkipEmptyParts)) {
+      for (QString piece : text.split(kPlace, Qt::SkipEmptyParts)) {
+        // with_context() puts that before another's words.
+        if (piece.startsWith(": ") && !sources.contains(piece)) piece.remove(0, 2);
         QVERIFY2(sources.contains(piece), qPrintable(text));
       }
     }
