@@ -198,9 +198,9 @@ class TranslationTest : public QObject {
     int said = 0;
     for (auto match = kSaid.globalMatch(sensors); match.hasNext(); ++said) {
       const QString text = match.next().captured(1);
-      QVERIFY2(std::any_of(known.begin(), known.end(),
-                           [&text](const QString& one) { return one.startsWith(text); }),
-               qPrintable(text));
+      const bool begins = std::any_of(known.begin(), known.end(),
+                                      [&text](const QString& one) { return one.startsWith(text); });
+      QVERIFY2(begins || find_reason(text.toStdString()), qPrintable(text));
     }
     QVERIFY(said > 20);
   }
