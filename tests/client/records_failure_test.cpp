@@ -335,7 +335,7 @@ void RecordsFailureTest::a_file_of_a_newer_version_is_left_alone() {
     QCOMPARE(records.today().worked_ms, int64_t{1000});
     QVERIFY(set_aside_in(folder.path()).empty());
   }
-  QVERIFY(run(open_beside(folder.path()), "PRAGMA user_version = 3"));  // As it was.
+  QVERIFY(run(open_beside(folder.path()), "PRAGMA user_version = 4"));  // As it was.
   const Records records(folder.path(), clock);
   QVERIFY(records.problem().empty());
   QCOMPARE(records.ever().worked_ms, int64_t{1000});
