@@ -47,7 +47,11 @@ Result<std::vector<float>> LocalPipeline::run(std::span<const int32_t> tokens, i
     if (wanted == Logits::kAll && !last && result.empty()) {
       result.reserve(tokens.size() * static_cast<size_t>(vocabulary_));
     }
-    result.insert(result.end(), rows.begin(), rows.end());
+    if (result.empty() && last) {
+      result = std::move(rows);  // As each decoded token comes: no copy of a vocabulary.
+    } else {
+      result.insert(result.end(), rows.begin(), rows.end());
+    }
     at += count;
   }
   return result;

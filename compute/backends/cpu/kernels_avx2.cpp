@@ -625,11 +625,20 @@ bool soft_cap_avx2(const KernelCall& call, int64_t first, int64_t last) {
 
 namespace shoal::compute {
 
-const KernelTable* avx2_kernels() {
+namespace {
+
+bool has_avx2() {
   // Not every compiler's __builtin_cpu_supports() knows F16C: bit 29 of ECX, leaf 1.
   unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
   const bool f16c = __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx >> 29 & 1u) != 0;
-  if (!__builtin_cpu_supports("avx2") || !f16c) return nullptr;
+  return __builtin_cpu_supports("avx2") && f16c;
+}
+
+}  // namespace
+
+const KernelTable* avx2_kernels() {
+  static const bool kHasAvx2 = has_avx2();  // Asking costs microseconds in a virtual machine.
+  if (!kHasAvx2) return nullptr;
   static const KernelTable kTable = [] {
     KernelTable table = portable_kernels();
     const auto replace = [&](OpKind kind, auto run) { table[static_cast<size_t>(kind)].run = run; };
