@@ -7,6 +7,7 @@
 #include <kj/debug.h>
 #include <kj/io.h>
 #include <netinet/in.h>
+#include <openssl/ssl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -30,6 +31,26 @@ constexpr kj::Duration kUnreadMax =
 // TLS 1.2 could only use these suites, and none of them works with an Ed25519 certificate: so
 // TLS 1.3 it is. kj-tls 0.9 cannot ask for 1.3 in another way.
 constexpr const char* kNoTls12Suites = "AES256-GCM-SHA384";
+
+// kj-tls shows nobody the context that it makes. The name of a private member may stand in an
+// explicit instantiation, and there alone.
+SSL_CTX* openssl_context(kj::TlsContext& tls);
+template <void* kj::TlsContext::*kContext>
+struct ContextOf {
+  friend SSL_CTX* openssl_context(kj::TlsContext& tls) {
+    return static_cast<SSL_CTX*>(tls.*kContext);
+  }
+};
+template struct ContextOf<&kj::TlsContext::ctx>;
+
+// A coordinator holds thousands of connections that are idle: none of them keeps OpenSSL's buffers,
+// 33 KB, or what only a second handshake of the same peer would need.
+void keep_little(kj::TlsContext& tls) {
+  SSL_CTX* const context = openssl_context(tls);
+  SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS);
+  SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
+  SSL_CTX_set_num_tickets(context, 0);
+}
 
 // Does not hear who does not listen: while a peer lets what it is answered lie, nothing more is
 // read of it, or its answers would pile up here; after a while it is left.
@@ -188,6 +209,7 @@ Task<kj::Own<kj::AsyncIoStream>> greet_server(kj::Own<kj::AsyncIoStream> stream,
   options.trustedCertificates = kj::arrayPtr(&trusted, 1);
   options.cipherList = kNoTls12Suites;
   kj::TlsContext tls(kj::mv(options));
+  keep_little(tls);
   co_return co_await tls.wrapClient(kj::mv(stream), "shoal");
 }
 
@@ -409,9 +431,10 @@ Task<kj::Own<Listener>> listen_tls_task(kj::Network& network, kj::Timer& timer, 
   options.useSystemTrustStore = false;
   options.defaultKeypair = pair;
   options.cipherList = kNoTls12Suites;
+  auto tls = kj::heap<kj::TlsContext>(kj::mv(options));
+  keep_little(*tls);
   co_return kj::Own<Listener>(kj::heap<Server>(kj::mv(receiver), timer, kj::mv(make_bootstrap),
-                                               limits, kj::heap<kj::TlsContext>(kj::mv(options)),
-                                               std::move(certificate.der)));
+                                               limits, kj::mv(tls), std::move(certificate.der)));
 }
 
 Task<kj::Own<kj::AsyncIoStream>> connect_and_greet(kj::Network& network, std::string where,
