@@ -485,11 +485,13 @@ Result<void> UnitTable::load(BrokerRows& rows) {
       rows.hosts.push_back(host);
     }
   }
-  // Of jobs that ended only what is still to be judged.
+  // Of jobs that ended only what is still to be judged. The joins are CROSS so that they stay in
+  // this order, which reads what is open by its indexes, and not all units that ever were.
   {
     Query query = store_.query(
         "SELECT " UNIT_COLUMNS
-        " FROM job JOIN task ON task.job_id = job.id JOIN unit ON unit.task_id = task.id "
+        " FROM job CROSS JOIN task ON task.job_id = job.id "
+        "CROSS JOIN unit ON unit.task_id = task.id "
         "WHERE job.ended_at_ms = 0 AND unit.state = 'open' "
         "UNION SELECT " UNIT_COLUMNS
         " FROM unit_lease JOIN unit ON unit.id = unit_id WHERE unit_lease.ended_at_ms = 0 OR "

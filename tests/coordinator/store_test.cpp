@@ -70,6 +70,7 @@ class StoreTest : public QObject {
   void sessions_stages_and_leases_come_back();
   void jobs_and_units_come_back();
   void what_runs_all_day_reads_no_table_whole();
+  void a_start_reads_what_is_open_by_its_indexes();
   void events_are_append_only();
   void no_failing_write_loses_or_halves_anything();
   void shards_are_proved_and_bounded();
@@ -526,6 +527,27 @@ void StoreTest::what_runs_all_day_reads_no_table_whole() {
   for (const auto& [sql, plan] : plans) {
     QVERIFY2(plan.find("SCAN") == std::string::npos, (sql + "\n" + plan).c_str());
   }
+}
+
+// Goal: a coordinator with millions of units starts as quickly as one with none.
+void StoreTest::a_start_reads_what_is_open_by_its_indexes() {
+  const TempDir folder;
+  const auto opened = Store::open(folder.path());
+  UnitTable units(*opened.value());
+  BrokerRows rows;
+  QVERIFY(units.load(rows).ok());
+  bool seen = false;
+  for (const auto& [sql, plan] : opened.value()->plans().value()) {
+    for (const QByteArray& line : QByteArray::fromStdString(plan).split('\n')) {
+      seen |= line.contains("unit_open");
+      if (!line.startsWith("SCAN ")) continue;
+      // Partial indexes of what is open, and a row for each host.
+      const bool small = line == "SCAN job USING INDEX job_live" || line == "SCAN host_record" ||
+                         line == "SCAN unit_lease USING INDEX unit_lease_open";
+      QVERIFY2(small, (sql + "\n" + plan).c_str());
+    }
+  }
+  QVERIFY(seen);
 }
 
 void StoreTest::events_are_append_only() {
