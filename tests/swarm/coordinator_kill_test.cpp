@@ -1,8 +1,8 @@
 // Goal: a coordinator that is killed at any moment has kept all that it told anybody, and nothing
 // by halves. Method: a real process with hosts that lease and hand in over TLS, SIGKILL after a
 // time that a seed draws, a third of them while it starts; after each one the store is opened and
-// held against what the hosts were told. SHOAL_KILLS says how many (300: some two minutes),
-// SHOAL_SEED with which seed.
+// held against what the hosts were told. SHOAL_KILLS says how many (300 take minutes, more than Qt
+// allows a test: QTEST_FUNCTION_TIMEOUT=1500000), SHOAL_SEED with which seed.
 
 #include <QtTest>
 
