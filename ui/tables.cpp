@@ -876,20 +876,6 @@ std::vector<Column<ConnectionRow>> connection_columns() {
        .sort_key =
            [](const ConnectionRow& row) { return number(earned(row.connection.getStanding())); },
        .alignment = Qt::AlignRight},
-      {.key = "account",
-       .title = QT_TRANSLATE_NOOP("tables", "Belongs to"),
-       .text =
-           [](const ConnectionRow& row) {
-             const auto standing = row.connection.getStanding();
-             QStringList words;
-             const auto add = [&](capnp::Text::Reader name, const QString& word) {
-               if (name.size() > 0) words += word.arg(text_of(name));
-             };
-             add(standing.getAccount(), QCoreApplication::translate("tables", "account %1"));
-             add(standing.getTeam(), QCoreApplication::translate("tables", "team %1"));
-             add(standing.getGroup(), QCoreApplication::translate("tables", "group %1"));
-             return words.join(QStringLiteral(", "));
-           }},
       {.key = "last_work",
        .title = QT_TRANSLATE_NOOP("tables", "Last work"),
        .text =

@@ -539,7 +539,11 @@ void PageContentTest::what_credit_is_worth_is_shown_where_it_is() {
   const QString csv = stage.table("coordinators")->csv();
   QVERIFY2(csv.contains(QLocale().toString(644.25, 'f', 2) + " points"), qPrintable(csv));
   QCOMPARE(csv.count(" points"), 1);
-  QCOMPARE(csv.count("account ann, team reds, group lab"), 1);
+  stage.table("coordinators")->select_identity("shoal://library.example:7410/");
+  const QString whose = "This computer belongs to account ann, team reds, group lab.";
+  QTRY_VERIFY(visible_texts(stage.page()).join('\n').contains(whose));
+  stage.table("coordinators")->select_identity("shoal://lab.example:7410/");
+  QTRY_VERIFY(!visible_texts(stage.page()).join('\n').contains("belongs to"));
 }
 
 void PageContentTest::a_coordinator_is_left_only_after_a_question() {

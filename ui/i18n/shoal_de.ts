@@ -1981,6 +1981,22 @@ Leer: nirgends.</translation>
         <translation>Verbunden seit %1.</translation>
     </message>
     <message>
+        <source>This computer belongs to %1.</source>
+        <translation>Dieser Rechner gehört zu: %1.</translation>
+    </message>
+    <message>
+        <source>account %1</source>
+        <translation>Konto %1</translation>
+    </message>
+    <message>
+        <source>team %1</source>
+        <translation>Team %1</translation>
+    </message>
+    <message>
+        <source>group %1</source>
+        <translation>Gruppe %1</translation>
+    </message>
+    <message>
         <source>%1: %2</source>
         <translation>%1: %2</translation>
     </message>
@@ -4039,22 +4055,6 @@ Leer: nirgends.</translation>
     <message>
         <source>Earned</source>
         <translation>Verdient</translation>
-    </message>
-    <message>
-        <source>Belongs to</source>
-        <translation>Gehört zu</translation>
-    </message>
-    <message>
-        <source>account %1</source>
-        <translation>Konto %1</translation>
-    </message>
-    <message>
-        <source>team %1</source>
-        <translation>Team %1</translation>
-    </message>
-    <message>
-        <source>group %1</source>
-        <translation>Gruppe %1</translation>
     </message>
     <message>
         <source>Trusts you</source>

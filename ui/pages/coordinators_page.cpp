@@ -194,8 +194,11 @@ class CoordinatorsPage final : public ContentPage {
 
     const QString state = text_of(connection.getState());
     if (state == QLatin1String("connected")) {
-      state_->setText(tr("Connected since %1.")
-                          .arg(format_when(Millis{connection.getConnectedSinceMs()}, row->now)));
+      QString text = tr("Connected since %1.")
+                         .arg(format_when(Millis{connection.getConnectedSinceMs()}, row->now));
+      const QString belongings = belongings_of(connection.getStanding());
+      if (!belongings.isEmpty()) text += ' ' + tr("This computer belongs to %1.").arg(belongings);
+      state_->setText(text);
     } else {
       QString text = state_word(state);
       const QString reason = problem_text(connection.getReason());
@@ -214,6 +217,17 @@ class CoordinatorsPage final : public ContentPage {
       standings.push_back({name, device, names.name(device.getDeviceId()), row->now});
     standing_model_->set_rows(snapshot_, std::move(standings));
     show_consents(connection);
+  }
+
+  static QString belongings_of(rpc::HostStanding::Reader standing) {
+    QStringList words;
+    const auto add = [&words](capnp::Text::Reader name, const QString& word) {
+      if (name.size() > 0) words += word.arg(text_of(name));
+    };
+    add(standing.getAccount(), tr("account %1"));
+    add(standing.getTeam(), tr("team %1"));
+    add(standing.getGroup(), tr("group %1"));
+    return words.join(QStringLiteral(", "));
   }
 
   // Cards change in place: figures do at every snapshot, and nobody's focus may go with them.
