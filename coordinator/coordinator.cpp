@@ -48,6 +48,7 @@ Coordinator::Coordinator(std::unique_ptr<Parts> parts)
     : parts_(std::move(parts)), days_(keep_days().eagerlyEvaluate(nullptr)) {}
 
 Coordinator::~Coordinator() noexcept(false) {
+  parts_->auditor.stop();
   parts_->jobs = nullptr;  // It stores what is decided.
   parts_->journal.tell_left_out();
   parts_->journal.note("coordinator_stopped", "in order");
@@ -67,6 +68,7 @@ Result<std::unique_ptr<Coordinator>> Coordinator::open(DataFolder folder, kj::Ti
                           : std::to_string(unfinished) + " sessions of a former run failed");
   SHOAL_TRY_ASSIGN(jobs, JobService::open(job_needs(*parts)));
   parts->jobs = std::move(jobs);
+  parts->auditor.begin(*parts->jobs);
   return std::make_unique<Coordinator>(std::move(parts));
 }
 

@@ -60,6 +60,14 @@ std::span<const SettingSpec> coordinator_setting_table() {
        "A session keeps what went into its stages, to replay it when a device is lost: so much in\n"
        "memory, the rest in files.",
        0, 1e15},
+      {"session.standbys_max", int64_t{0},
+       "Stages of sessions that another device holds loaded, where one is free, so that it can take\n"
+       "over within a moment. 0: none is.",
+       0, 100'000},
+      {"session.audits_max", int64_t{0},
+       "Stages of sessions that are run again by another host at a time, to find who answers\n"
+       "wrongly. How often is as for units. 0: none ever is.",
+       0, 1000},
       {"session.live_max", int64_t{64}, "Sessions at a time.", 1, 100'000},
       {"jobs.unit_ms", int64_t{600'000},
        "A unit is cut so that its device needs about so long, unless its job says otherwise.", 100,
@@ -119,6 +127,8 @@ CoordinatorSettings coordinator_settings(const Settings& settings) {
   session.device_rest = Millis{settings.integer("session.device_rest_ms")};
   session.device_failures_max = settings.integer("session.device_failures_max");
   session.kept_memory_max = settings.integer("session.kept_memory_bytes_max");
+  session.standbys_max = settings.integer("session.standbys_max");
+  session.audits_max = settings.integer("session.audits_max");
   session.live_max = settings.integer("session.live_max");
   BrokerRules& rules = out.jobs.rules;
   rules.unit_target = Millis{settings.integer("jobs.unit_ms")};

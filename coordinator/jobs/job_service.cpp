@@ -453,6 +453,16 @@ void JobService::take_back_foreign(DeviceId device, const std::string& group) {
   }
 }
 
+HostRecord JobService::record_of(HostId host) const {
+  const HostChanged record = broker_.record(host);
+  return {record.valid_in_row, std::max(record.quarantined_until - now(), Millis{0})};
+}
+
+void JobService::stage_checked(HostId host, bool right) {
+  broker_.stage_checked(host, right, now());
+  schedule();
+}
+
 void JobService::host_gone(HostId host) {
   for (auto it = devices_.begin(); it != devices_.end();) {
     if (it->second.place.host != host) {
@@ -979,11 +989,11 @@ Result<void> JobService::write_ledger(std::span<const Change> changes) {
     } else if (const auto* confirmed = std::get_if<ResultConfirmed>(&change)) {
       if (at_once.contains(confirmed->lease)) continue;
       SHOAL_TRY_ASSIGN(parts,
-                       needs_.ledger.judge_unit(confirmed->lease, judged.at(confirmed->lease)));
+                       needs_.ledger.judge_lease(confirmed->lease, judged.at(confirmed->lease)));
       SHOAL_TRY(note_credit(confirmed->unit, parts.count));
     } else if (const auto* rejected = std::get_if<ResultRejected>(&change)) {
       if (at_once.contains(rejected->lease)) continue;
-      SHOAL_TRY(needs_.ledger.judge_unit(rejected->lease, judged.at(rejected->lease)));
+      SHOAL_TRY(needs_.ledger.judge_lease(rejected->lease, judged.at(rejected->lease)));
     }
   }
   for (const auto& [job, parts] : credit) SHOAL_TRY(jobs_.add_credit(job, parts));

@@ -25,6 +25,7 @@
 #include "coordinator/jobs/job_file.h"
 #include "coordinator/jobs/options.h"
 #include "coordinator/jobs/outputs.h"
+#include "coordinator/session/host_records.h"
 #include "coordinator/session/journal.h"
 #include "coordinator/session/ledger.h"
 #include "coordinator/session/live_model.h"
@@ -131,7 +132,7 @@ enum class JobOrder { kPause, kResume, kCancel, kRetry };
 class OutputMaker;  // makers.h
 class ItemsMaker;
 
-class JobService final : private kj::TaskSet::ErrorHandler {
+class JobService final : public HostRecords, private kj::TaskSet::ErrorHandler {
  public:
   static Result<std::unique_ptr<JobService>> open(JobNeeds needs);
   ~JobService() noexcept(false);
@@ -143,6 +144,11 @@ class JobService final : private kj::TaskSet::ErrorHandler {
                   std::optional<OwnerId> owner = {});
   void devices_changed(HostId host);
   void host_gone(HostId host);
+
+  // What stages of sessions were found to be counts for units as well.
+  HostRecord record_of(HostId host) const override;
+  void stage_checked(HostId host, bool right) override;
+  bool units_wait() const override { return live_units() > 0; }
 
   // What hosts ask. Each answer comes after the commit of all that it depends on; a failed promise
   // says that nothing of it may be relied on, and the same call can be made again.

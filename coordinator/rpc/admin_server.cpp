@@ -9,6 +9,7 @@
 #include "coordinator/rpc/generation.h"
 #include "coordinator/rpc/job_desk.h"
 #include "coordinator/rpc/model_upload.h"
+#include "coordinator/session/session.h"
 #include "schema/limits.h"
 #include "schema/require.h"
 

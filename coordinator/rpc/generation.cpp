@@ -2,6 +2,7 @@
 
 #include "coordinator/rpc/accounts.h"
 #include "coordinator/rpc/model_upload.h"
+#include "coordinator/session/session.h"
 #include "schema/limits.h"
 #include "schema/require.h"
 

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "coordinator/rpc/card.h"
+#include "coordinator/session/session.h"
 #include "coordinator/work/credit.h"
 #include "schema/limits.h"
 #include "schema/require.h"

@@ -16,11 +16,12 @@
 #include "base/random.h"
 #include "coordinator/data_folder.h"
 #include "coordinator/jobs/job_service.h"
+#include "coordinator/session/auditor.h"
 #include "coordinator/session/journal.h"
 #include "coordinator/session/ledger.h"
 #include "coordinator/session/ledger_days.h"
 #include "coordinator/session/pool.h"
-#include "coordinator/session/session.h"
+#include "coordinator/session/session_shared.h"
 #include "coordinator/store/account_table.h"
 #include "coordinator/store/host_table.h"
 #include "coordinator/store/model_table.h"
@@ -28,6 +29,8 @@
 #include "coordinator/store/shard_store.h"
 
 namespace shoal {
+
+class Session;
 
 // What a model's manifest says that lists show.
 struct ModelFacts {
@@ -62,15 +65,12 @@ struct Parts {
         shards(std::move(shard_store)),
         journal(sessions, clock),
         ends(timer, sessions, ledger, journal),
-        needs{timer,
-              clock,
-              pool,
-              sessions,
-              shards,
-              journal,
-              ends,
-              folder.settings.session,
-              folder.path / "spill"},
+        auditor(timer, random, ends, ledger, folder.settings.jobs.rules),
+        needs{timer,   clock,
+              pool,    sessions,
+              shards,  journal,
+              ends,    folder.settings.session,
+              auditor, folder.path / "spill"},
         started(clock.now_monotonic()) {}
   KJ_DISALLOW_COPY(Parts);
 
@@ -89,6 +89,7 @@ struct Parts {
   Journal journal;
   SessionEnds ends;
   Pool pool;
+  Auditor auditor;
   SessionNeeds needs;
   std::unique_ptr<JobService> jobs;  // Null until the coordinator is open.
   std::set<Session*> live;           // Sessions register themselves.

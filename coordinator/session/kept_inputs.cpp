@@ -1,6 +1,7 @@
 #include "coordinator/session/kept_inputs.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/random.h"
 
@@ -41,6 +42,30 @@ Result<void> KeptInputs::append(ByteSpan rows) {
   }
   rows_ += rows.size() / row_bytes_;
   return {};
+}
+
+Result<void> KeptInputs::truncate(uint64_t rows) {
+  SHOAL_CHECK(rows <= rows_);
+  const uint64_t bytes = rows * row_bytes_;
+  if (bytes <= memory_.size()) {
+    memory_.resize(bytes);
+    spill_.reset();
+    spilled_.reset();
+    rows_ = rows;
+    return {};
+  }
+  // A file without a name cannot be cut: what stays of it goes into another one.
+  const uint64_t in_memory = memory_.size() / row_bytes_;
+  SHOAL_CHECK(in_memory * row_bytes_ == memory_.size());
+  const Result<ByteVector> rest = read(in_memory, rows - in_memory);
+  spill_.reset();
+  spilled_.reset();
+  rows_ = in_memory;
+  if (!rest.ok()) return rest.error();
+  const size_t limit = std::exchange(memory_max_, memory_.size());
+  const Result<void> kept = append(rest.value());
+  memory_max_ = limit;
+  return kept;
 }
 
 Result<ByteVector> KeptInputs::read(uint64_t first, uint64_t count) const {

@@ -22,6 +22,9 @@ class KeptInputs {
   uint64_t rows() const { return rows_; }
   // REQUIRES: a whole number of rows. An error leaves the rows as they were.
   Result<void> append(ByteSpan rows);
+  // Forgets the rows from `rows` on. An error leaves them forgotten, and nothing can be kept any
+  // more. REQUIRES: rows <= rows().
+  Result<void> truncate(uint64_t rows);
   // REQUIRES: first + count <= rows().
   Result<ByteVector> read(uint64_t first, uint64_t count) const;
 

@@ -85,7 +85,7 @@ Result<void> Ledger::lease_ended(const LeaseWork& work, const Judgement& judgeme
   });
 }
 
-Result<CreditParts> Ledger::judge_unit(LeaseId lease, const Judgement& judgement) {
+Result<CreditParts> Ledger::judge_lease(LeaseId lease, const Judgement& judgement) {
   CreditParts worth;
   SHOAL_TRY(table_.transaction([&]() -> Result<void> {
     SHOAL_TRY_ASSIGN(work, table_.find(lease));
@@ -100,10 +100,12 @@ Result<CreditParts> Ledger::judge_unit(LeaseId lease, const Judgement& judgement
   return worth;
 }
 
-Result<void> Ledger::settle(SessionId session, const std::set<HostId>& distrusted) {
+Result<void> Ledger::settle(SessionId session, const std::set<HostId>& distrusted,
+                            const std::set<LeaseId>& checked_later) {
   return table_.transaction([&]() -> Result<void> {
     SHOAL_TRY_ASSIGN(pending, table_.pending(session));
     for (const LedgerRow& work : pending) {
+      if (checked_later.contains(work.lease)) continue;
       SHOAL_TRY_ASSIGN(banned, table_.is_banned(work.host));
       const Judgement judgement = judge({.host_banned = banned,
                                          .host_distrusted = distrusted.contains(work.host),
@@ -132,7 +134,7 @@ Result<void> Ledger::settle_former_run() {
           lease.group};
       SHOAL_TRY(lease_ended(work, judge({.forgotten = true})));
     }
-    SHOAL_TRY_ASSIGN(sessions, table_.unended_sessions());
+    SHOAL_TRY_ASSIGN(sessions, table_.unsettled_sessions());
     for (const SessionId session : sessions) SHOAL_TRY(settle(session, {}));
     return {};
   });

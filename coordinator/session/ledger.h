@@ -43,11 +43,12 @@ class Ledger {
   // Writes the lease's row and its first receipt. A lease that ended before changes nothing: it
   // is not paid twice. Whatever the judgement, what a banned host did is rejected.
   Result<void> lease_ended(const LeaseWork& work, const Judgement& judgement);
-  // Judges a unit's lease that is pending; one that was judged before, or is not known, is left.
-  // What it was worth. What a banned host did is rejected, and worth nothing.
-  Result<CreditParts> judge_unit(LeaseId lease, const Judgement& judgement);
-  // The session is over: judges what of it is pending.
-  Result<void> settle(SessionId session, const std::set<HostId>& distrusted);
+  // Judges a unit's or a stage's lease that is pending; one that was judged before, or is not
+  // known, is left. What it was worth. What a banned host did is rejected, and worth nothing.
+  Result<CreditParts> judge_lease(LeaseId lease, const Judgement& judgement);
+  // The session is over: judges what of it is pending, but for leases that are still being checked.
+  Result<void> settle(SessionId session, const std::set<HostId>& distrusted,
+                      const std::set<LeaseId>& checked_later = {});
   // At start, before the former run's sessions and leases are marked as ended: settles them.
   Result<void> settle_former_run();
 

@@ -7,6 +7,8 @@ namespace shoal {
 namespace {
 
 constexpr double kHopRise = 0.1;
+constexpr int64_t kFitSamplesMin = 20;  // Before that a device's report tells more than its steps.
+constexpr double kStepPartMin = 0.1;    // Of a step's time, at least so much is not the way.
 
 }  // namespace
 
@@ -28,13 +30,15 @@ Pool::Hold::Hold(Hold&& other) noexcept
     : pool_(std::exchange(other.pool_, nullptr)),
       place_(std::move(other.place_)),
       bytes_(other.bytes_),
-      shards_(std::move(other.shards_)) {}
+      shards_(std::move(other.shards_)),
+      loan_(other.loan_) {}
 
 Pool::Hold& Pool::Hold::operator=(Hold&& other) noexcept {
   std::swap(pool_, other.pool_);
   std::swap(place_, other.place_);
   std::swap(bytes_, other.bytes_);
   std::swap(shards_, other.shards_);
+  std::swap(loan_, other.loan_);
   return *this;
 }
 
@@ -84,6 +88,13 @@ void Pool::set_trusted(HostId id, bool trusted) {
   }
 }
 
+void Pool::set_whereabouts(HostId id, uint64_t login, int64_t owner, uint64_t address_block) {
+  if (Host* const host = find(id, login)) {
+    host->owner = owner;
+    host->address_block = address_block;
+  }
+}
+
 void Pool::set_denied(HostId id, uint64_t login, std::span<const JobClass> denied) {
   if (!is_current(id, login)) return;
   std::set<Digest> digests;
@@ -109,6 +120,30 @@ void Pool::note_hop(HostId id, uint64_t login, double seconds) {
   double& hop = host->hop_seconds;
   hop = host->hop_measured && seconds > hop ? hop + kHopRise * (seconds - hop) : seconds;
   host->hop_measured = true;
+}
+
+void Pool::note_step(const DevicePlace& place, StepSample sample) {
+  Host* const host = find(place.host, place.login);
+  const PoolDevice* const device = find(place);
+  if (device == nullptr || host->taken_of(place.device).stages != 1) return;
+  const DeviceRow& row = device->row;
+  if (row.weight_bytes_per_second <= 0 || row.flops_per_second <= 0) return;
+  sample.seconds = std::max(sample.seconds - host->hop_seconds, kStepPartMin * sample.seconds);
+  const StepFactors reported{row.weight_bytes_per_second, row.flops_per_second, 0};
+  host->fits.try_emplace(place.device, reported).first->second.add(sample);
+}
+
+StepFactors Pool::factors(const DevicePlace& place) const {
+  const auto host = hosts_.find(place.host);
+  if (host == hosts_.end() || host->second->login != place.login) return {};
+  const auto fit = host->second->fits.find(place.device);
+  if (fit != host->second->fits.end() && fit->second.samples() >= kFitSamplesMin)
+    return fit->second.factors();
+  for (const PoolDevice& device : host->second->devices) {
+    if (device.row.name_on_host != place.device) continue;
+    return {device.row.weight_bytes_per_second, device.row.flops_per_second, 0};
+  }
+  return {};
 }
 
 Pool::Host* Pool::find(HostId id, uint64_t login) {
@@ -177,18 +212,41 @@ Pool::Hold Pool::hold(const DevicePlace& place, Bytes bytes, std::vector<Digest>
   Hold hold;
   Host* const host = find(place.host, place.login);
   if (host == nullptr || find(place) == nullptr) return hold;
+  if (const auto loans = host->loans.extract(place.device)) {
+    for (const auto& [loan, give_way] : loans.mapped()) give_way();
+  }
   Taken& taken = host->taken[place.device];
   taken.bytes += bytes;
   taken.stages += 1;
+  hold.bytes_ = bytes;
+  give(*host, place, std::move(shards), hold);
+  return hold;
+}
+
+Pool::Hold Pool::borrow(const DevicePlace& place, std::vector<Digest> shards,
+                        std::function<void()> give_way) {
+  Hold hold;
+  Host* const host = find(place.host, place.login);
+  if (host == nullptr || find(place) == nullptr) return hold;
+  hold.loan_ = ++loans_;
+  host->loans[place.device].emplace(hold.loan_, std::move(give_way));
+  give(*host, place, std::move(shards), hold);
+  return hold;
+}
+
+bool Pool::is_lent(const DevicePlace& place) const {
+  const auto host = hosts_.find(place.host);
+  return host != hosts_.end() && host->second->loans.contains(place.device);
+}
+
+void Pool::give(Host& host, const DevicePlace& place, std::vector<Digest> shards, Hold& hold) {
   for (const Digest& shard : shards) {
-    host->readable[shard] += 1;
-    host->given.insert(shard);
+    host.readable[shard] += 1;
+    host.given.insert(shard);
   }
   hold.pool_ = this;
   hold.place_ = place;
-  hold.bytes_ = bytes;
   hold.shards_ = std::move(shards);
-  return hold;
 }
 
 void Pool::release(const Hold& hold) {
@@ -197,6 +255,15 @@ void Pool::release(const Hold& hold) {
   for (const Digest& shard : hold.shards_) {
     const auto found = host->readable.find(shard);
     if (found != host->readable.end() && --found->second == 0) host->readable.erase(found);
+  }
+  if (hold.loan_ != 0) {
+    const auto loans = host->loans.find(hold.place_.device);
+    if (loans != host->loans.end()) {
+      loans->second.erase(hold.loan_);
+      if (loans->second.empty()) host->loans.erase(loans);
+    }
+    note_change();
+    return;
   }
   const auto taken = host->taken.find(hold.place_.device);
   SHOAL_CHECK(taken != host->taken.end());

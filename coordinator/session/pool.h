@@ -7,6 +7,7 @@
 #include <kj/async.h>
 #include <kj/time.h>
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -20,6 +21,7 @@
 #include "coordinator/store/host_table.h"
 #include "coordinator/work/planner.h"
 #include "coordinator/work/standing.h"
+#include "coordinator/work/step_fit.h"
 #include "schema/coordinator.capnp.h"
 #include "schema/receipt.h"
 
@@ -63,6 +65,9 @@ class Pool {
     std::string name;
     bool trusted = false;
     Membership membership;
+    // Who answers for it (0: it is its own owner's), and the network that it comes from.
+    int64_t owner = 0;
+    uint64_t address_block = 0;
     rpc::Host::Client client;
     double hop_seconds = 0;
     bool hop_measured = false;
@@ -70,7 +75,11 @@ class Pool {
     // By the device's name. Whatever the host reports, or leaves out of a report: what was
     // promised to a stage is promised until the stage ends.
     std::map<std::string, Taken> taken;
-    std::map<Digest, int> readable;  // Shards that it was given, and how often.
+    std::map<std::string, StepFit> fits;  // Likewise: how fast its steps were.
+    std::map<Digest, int> readable;       // Shards that it was given, and how often.
+    // Memory on loan, by the device's name: as soon as a stage or a unit takes the device, its
+    // borrower is asked to go.
+    std::map<std::string, std::map<uint64_t, std::function<void()>>> loans;
     std::set<Digest> given;  // All that this login was ever given: likely to be on its disk.
     kj::ForkedPromise<void> gone;
     kj::Own<kj::PromiseFulfiller<void>> go;
@@ -96,6 +105,7 @@ class Pool {
     DevicePlace place_;
     Bytes bytes_;
     std::vector<Digest> shards_;
+    uint64_t loan_ = 0;  // 0: it is none.
   };
 
   Pool() = default;
@@ -110,11 +120,17 @@ class Pool {
   bool is_current(HostId id, uint64_t login) const;
   void report(HostId id, uint64_t login, std::vector<PoolDevice> devices);
   void set_trusted(HostId id, bool trusted);
+  void set_whereabouts(HostId id, uint64_t login, int64_t owner, uint64_t address_block);
   // What the host's owner denies. It holds over logins, until the host says otherwise: so nothing
   // denied is given to a host that has just come back and has not spoken of it yet.
   void set_denied(HostId id, uint64_t login, std::span<const JobClass> denied);
   bool denies(HostId id, const Digest& class_digest) const;
   void note_hop(HostId id, uint64_t login, double seconds);  // A round trip, as measured.
+
+  // A step took so long, with the way there and back. Counts when the device had no other stage.
+  void note_step(const DevicePlace& place, StepSample sample);
+  // How fast a device is: by its steps once there are enough of them, before that by its report.
+  StepFactors factors(const DevicePlace& place) const;
 
   const std::map<HostId, std::unique_ptr<Host>>& hosts() const { return hosts_; }
   Host* find(HostId id, uint64_t login);       // Null when that login is over.
@@ -135,12 +151,17 @@ class Pool {
   bool was_given(const DevicePlace& place, std::span<const Digest> shards);
 
   Hold hold(const DevicePlace& place, Bytes bytes, std::vector<Digest> shards);
+  // Memory that nobody else wants now: it is not counted as taken, and `give_way` is called, once,
+  // before anybody else is given any of the device. It must drop the hold and all that uses it.
+  Hold borrow(const DevicePlace& place, std::vector<Digest> shards, std::function<void()> give_way);
+  bool is_lent(const DevicePlace& place) const;
   bool may_read(HostId id, const Digest& shard) const;
 
   kj::Promise<void> gone(const DevicePlace& place);  // When the host's login is over.
   kj::Promise<void> changed();                       // At the next change of hosts or devices.
 
  private:
+  void give(Host& host, const DevicePlace& place, std::vector<Digest> shards, Hold& hold);
   void release(const Hold& hold);
   void note_change();
 
@@ -148,7 +169,7 @@ class Pool {
   // By digest: a host may name a thousand classes of long names, and costs no more than this.
   std::map<HostId, std::set<Digest>> denied_;
   std::map<HostId, uint64_t> left_in_order_;  // The last login that each host left so.
-  uint64_t logins_ = 0;
+  uint64_t logins_ = 0, loans_ = 0;
   std::vector<kj::Own<kj::PromiseFulfiller<void>>> waiting_;
 };
 

@@ -37,7 +37,8 @@ kj::Promise<void> join_or_fail(std::vector<kj::Promise<void>> promises) {
 Result<std::unique_ptr<Session>> Session::start(SessionNeeds& needs, std::set<Session*>& live,
                                                 std::shared_ptr<const LiveModel> model,
                                                 SessionRequest request, TokenReceiver& receiver) {
-  SessionShared shared{needs, std::move(model), std::move(request)};
+  auto owned = kj::refcounted<SessionShared>(needs, std::move(model), std::move(request));
+  SessionShared& shared = *owned;
   const ModelManifest& manifest = shared.model->manifest;
   const Tokenizer& tokenizer = shared.model->tokenizer;
   shared.tokens = tokenizer.encode(shared.request.prompt, tokenizer.adds_bos());
@@ -69,25 +70,27 @@ Result<std::unique_ptr<Session>> Session::start(SessionNeeds& needs, std::set<Se
   row.group = shared.request.group;
   row.state = "planning";
   row.prompt_tokens = prompt;
+  shared.prompt_tokens = prompt;
   row.started_at = needs.clock.now_wall();
   SHOAL_TRY_ASSIGN(id, needs.table.start(row));
   row.id = id;
   shared.id = id;
-  return std::make_unique<Session>(needs, live, std::move(shared), std::move(row), receiver);
+  return std::make_unique<Session>(needs, live, kj::mv(owned), std::move(row), receiver);
 }
 
-Session::Session(SessionNeeds& needs, std::set<Session*>& live, SessionShared shared,
+Session::Session(SessionNeeds& needs, std::set<Session*>& live, kj::Own<SessionShared> shared,
                  SessionRow row, TokenReceiver& receiver)
     : needs_(needs),
       live_(live),
-      shared_(std::move(shared)),
+      shared_(kj::mv(shared)),
       row_(std::move(row)),
       receiver_(receiver),
-      detokenizer_(shared_.model->tokenizer, Detokenizer::Begin::kContinuation),
+      detokenizer_(std::in_place, shared_->model->tokenizer, Detokenizer::Begin::kContinuation),
       pass_started_(needs.timer.now()) {
   live_.insert(this);
+  needs_.auditor.session_began(*shared_);
   summary_.id = row_.id;
-  summary_.prompt_ids = shared_.tokens;
+  summary_.prompt_ids = shared_->tokens;
   needs_.journal.note(
       "session_started",
       "model " + row_.model + ", " + row_.privacy + (row_.group.empty() ? "" : " " + row_.group),
@@ -130,8 +133,8 @@ void Session::stage_lost(const StageRunner& stage, const LossCause& cause) {
 
 // To be drawn still, at most.
 int64_t Session::tokens_left() const {
-  const int64_t positions = shared_.context - static_cast<int64_t>(shared_.tokens.size()) + 1;
-  return std::max<int64_t>(std::min(shared_.request.tokens_max - tokens(), positions), 0);
+  const int64_t positions = shared_->context - static_cast<int64_t>(shared_->tokens.size()) + 1;
+  return std::max<int64_t>(std::min(shared_->request.tokens_max - tokens(), positions), 0);
 }
 
 double Session::seconds_per_token(const StageRunner& besides) const {
@@ -146,7 +149,7 @@ void Session::set_state(const char* state, const std::string& reason) {
   row_.state = state;
   row_.reason = reason;
   row_.tokens = static_cast<int64_t>(summary_.ids.size());
-  row_.relayed_bytes = shared_.relayed_bytes;
+  row_.relayed_bytes = shared_->relayed_bytes;
   const Result<void> stored = needs_.table.update(row_);
   if (!stored.ok())
     log_error("session", "state_not_stored", {{"session", row_.id}, {"why", stored.error()}});
@@ -157,16 +160,21 @@ void Session::finish(const char* state, const std::string& reason) {
   row_.state = state;
   row_.reason = reason;
   row_.tokens = tokens();
-  row_.relayed_bytes = shared_.relayed_bytes;
+  row_.relayed_bytes = shared_->relayed_bytes;
   row_.ended_at = needs_.clock.now_wall();
   SessionEnd end;
   end.row = row_;
-  end.distrusted = shared_.distrusted;
+  end.distrusted = shared_->distrusted;
   end.event = std::string(state) + (reason.empty() ? "" : ": " + reason) + ", " +
               std::to_string(summary_.ids.size()) + " tokens, " + std::to_string(row_.failovers) +
               " failovers";
+  end.checked_later = needs_.auditor.session_over(*shared_);
   for (const auto& stage : stages_) {
-    for (EndedLease& lease : stage->release()) end.leases.push_back(std::move(lease));
+    for (EndedLease& lease : stage->release()) {
+      const bool waits = end.checked_later.contains(lease.work.lease);
+      if (waits && lease.judgement.verdict == Verdict::kConfirmed) lease.judgement = judge({});
+      end.leases.push_back(std::move(lease));
+    }
   }
   needs_.ends.store(std::move(end));
 }
@@ -184,49 +192,55 @@ rpc::Task<SessionSummary> Session::run() {
     if (receiver_gone_) {
       finish("cancelled", "the requester went away");
     } else {
-      finish("failed", shared_.failure_to_store.value_or(failed->message));
+      finish("failed", shared_->failure_to_store.value_or(failed->message));
     }
     rpc::throw_error(*failed);
   }
-  summary_.relayed_bytes = shared_.relayed_bytes;
+  summary_.relayed_bytes = shared_->relayed_bytes;
   summary_.stages = stages();
   finish("done", summary_.finish_reason);
   co_return kj::mv(summary_);
 }
 
 void Session::plan() {
-  const std::string& group = shared_.request.group;
-  const std::vector<Pool::Offer> offers =
-      needs_.pool.offers(needs_.timer.now(), shared_.job_class, group);
+  const std::string& group = shared_->request.group;
+  std::vector<Pool::Offer> offers = shared_->offers();
   if (!group.empty() && offers.empty()) {
     rpc::throw_error(
         {ErrorCode::kUnavailable, "no device of the group " + group +
                                       " is ready: attach some of its hosts, or wait for them"});
   }
+  std::erase_if(
+      offers, [&](const Pool::Offer& offer) { return needs_.auditor.mistrusts(offer.place.host); });
   std::vector<PlanDevice> devices;
   for (const Pool::Offer& offer : offers) devices.push_back(offer.plan);
   PlanRequest request;
-  request.fragments = shared_.model->costs;
-  request.width = shared_.model->manifest.width;
-  request.context = shared_.context;
-  request.rows_max = shared_.rows_max;
+  request.fragments = shared_->model->costs;
+  request.width = shared_->model->manifest.width;
+  request.context = shared_->context;
+  request.rows_max = shared_->rows_max;
   request.prompt_rows = row_.prompt_tokens;
   request.tokens = tokens_left();
-  request.stages_min = shared_.request.stages_min;
-  request.cuts = shared_.request.cuts;
-  request.anchored = shared_.request.anchored;
+  request.stages_min = shared_->request.stages_min;
+  request.cuts = shared_->request.cuts;
+  request.anchored = shared_->request.anchored;
   const Result<Plan> plan = plan_session(request, devices);
   if (!plan.ok()) rpc::throw_error(plan.error());
   for (const PlanStage& stage : plan.value().stages) {
-    stages_.push_back(std::make_unique<StageRunner>(shared_, *this, stages_.size(),
-                                                    stage.first_fragment, stage.last_fragment,
-                                                    offers[stage.device].place));
+    StageTrace trace;
+    trace.first_fragment = stage.first_fragment;
+    trace.last_fragment = stage.last_fragment;
+    shared_->stages.push_back(std::move(trace));
+  }
+  for (const PlanStage& stage : plan.value().stages) {
+    stages_.push_back(
+        std::make_unique<StageRunner>(*shared_, *this, stages_.size(), offers[stage.device].place));
   }
 }
 
 // Several stages may be lost at once: they are opened and refilled side by side.
 rpc::Task<void> Session::make_all_ready() {
-  while (true) {
+  while (!shared_->wrong) {
     std::vector<kj::Promise<void>> repairs;
     for (const auto& stage : stages_) {
       if (!stage->is_ready()) repairs.push_back(stage->make_ready());
@@ -238,26 +252,33 @@ rpc::Task<void> Session::make_all_ready() {
 }
 
 rpc::Task<StepResult> Session::step_stage(size_t index, int64_t first, int64_t rows, bool draw) {
-  while (true) {
+  while (!shared_->wrong) {
     if (!std::ranges::all_of(stages_, [](const auto& stage) { return stage->is_ready(); })) {
       rpc::Task<void> repair = make_all_ready();
       co_await kj::mv(repair);
+      if (shared_->wrong) break;
       set_state("running");
       receiver_.stages(stages());
+      for (const auto& stage : stages_) stage->stand_by();
     }
     rpc::Task<StepResult> step = stages_[index]->step(first, rows, draw);
     StepResult result = co_await kj::mv(step);
     if (!result.lost) co_return kj::mv(result);
   }
+  StepResult none;
+  none.lost = true;
+  co_return kj::mv(none);
 }
 
-// One block of positions through all stages. The token, or -1 when none is drawn.
+// One block of positions through all stages. The token, or -1 when none is drawn; what it did is
+// worth nothing once a check has found something wrong.
 rpc::Task<int32_t> Session::pass(int64_t first, int64_t rows, bool draw) {
   pass_started_ = needs_.timer.now();
   for (size_t i = 0; i < stages_.size(); ++i) {
     const bool tail = i + 1 == stages_.size();
     rpc::Task<StepResult> step = step_stage(i, first, rows, draw && tail);
     const StepResult result = co_await kj::mv(step);
+    if (result.lost || shared_->wrong) break;
     if (!tail) {
       const Result<void> kept = stages_[i + 1]->keep(result.hidden);
       if (!kept.ok()) rpc::throw_error(kept.error());
@@ -276,50 +297,86 @@ rpc::Task<void> Session::generate() {
   }
   set_state("running");
   receiver_.stages(stages());
+  for (const auto& stage : stages_) stage->stand_by();
 
-  const kj::TimePoint prefill_started = needs_.timer.now();
-  const auto prompt = static_cast<int64_t>(shared_.tokens.size());
-  int32_t token = -1;
-  for (int64_t first = 0; first < prompt;) {
-    const int64_t rows = std::min(shared_.rows_max, prompt - first);
-    rpc::Task<int32_t> chunk = pass(first, rows, first + rows == prompt);
-    token = co_await kj::mv(chunk);
-    first += rows;
-  }
-  const kj::TimePoint first_token = needs_.timer.now();
-  summary_.prefill = millis_of(first_token - prefill_started);
-
-  const int64_t context = std::min<int64_t>(shared_.model->manifest.context, limits::kContextMax);
+  const kj::TimePoint started = needs_.timer.now();
+  std::optional<kj::TimePoint> first_token;
+  const int64_t context = std::min<int64_t>(shared_->model->manifest.context, limits::kContextMax);
   while (true) {
+    if (shared_->wrong) undo_wrong();
+    const auto length = static_cast<int64_t>(shared_->tokens.size());
+    const int64_t first = done_;
+    const int64_t rows = std::min(shared_->rows_max, length - first);
+    const bool draw = first + rows == length;
+    rpc::Task<int32_t> block = pass(first, rows, draw);
+    const int32_t token = co_await kj::mv(block);
+    if (shared_->wrong) continue;
+    done_ = first + rows;
+    if (!draw) continue;
+    if (!first_token) first_token = needs_.timer.now();
     rpc::Task<void> emitting = emit(token);
     co_await kj::mv(emitting);
-    if (!shared_.request.ignore_eos && shared_.model->ends_text(token)) {
+    if (shared_->wrong) continue;
+    if (!shared_->request.ignore_eos && shared_->model->ends_text(token)) {
       summary_.finish_reason = "stop";
       break;
     }
-    const auto length = static_cast<int64_t>(shared_.tokens.size());
-    if (static_cast<int64_t>(summary_.ids.size()) >= shared_.request.tokens_max ||
-        length > context) {
+    if (tokens() >= shared_->request.tokens_max || length + 1 > context) {
       summary_.finish_reason = "length";
       break;
     }
-    rpc::Task<int32_t> next = pass(length - 1, 1, /*draw=*/true);
-    token = co_await kj::mv(next);
   }
-  const double decode = seconds_of(needs_.timer.now() - first_token);
+  summary_.prefill = millis_of(*first_token - started);
+  const double decode = seconds_of(needs_.timer.now() - *first_token);
   const auto decoded = static_cast<double>(summary_.ids.size() - 1);
   summary_.tokens_per_second = decode > 0 ? decoded / decode : 0;
-  summary_.text += detokenizer_.finish();
+  summary_.text += detokenizer_->finish();
+}
+
+// A check found that a stage answered wrongly: what hangs on that is forgotten, and drawn again by
+// others. A token that was sent cannot be called back, but who was sent it is told.
+void Session::undo_wrong() {
+  const WrongAnswer wrong = *std::exchange(shared_->wrong, std::nullopt);
+  // The token after a row is drawn from it.
+  const int64_t good = std::max(shared_->prompt_tokens, wrong.first + 1);
+  const int64_t taken_back =
+      std::max<int64_t>(static_cast<int64_t>(shared_->tokens.size()) - good, 0);
+  if (taken_back > 0) {
+    shared_->tokens.resize(static_cast<size_t>(good));
+    summary_.ids.resize(static_cast<size_t>(good - shared_->prompt_tokens));
+    detokenizer_.emplace(shared_->model->tokenizer, Detokenizer::Begin::kContinuation);
+    summary_.text.clear();
+    for (const int32_t token : summary_.ids) summary_.text += detokenizer_->push(token);
+  }
+  done_ = std::min(done_, wrong.first);
+  shared_->rewinds.push_back(wrong.first);
+  std::string cause = "a check found wrong answers of its host";
+  if (taken_back > 0) {
+    const std::string count = std::to_string(taken_back);
+    cause += taken_back == 1
+                 ? "; the last token that was sent is wrong and is drawn again"
+                 : "; the last " + count + " tokens that were sent are wrong and are drawn again";
+    needs_.journal.note("tokens_taken_back",
+                        count + " tokens that were sent already, from token " +
+                            std::to_string(tokens()) + " on, were wrong",
+                        {}, row_.id);
+  }
+  for (size_t i = 0; i < stages_.size(); ++i) {
+    stages_[i]->rewind(wrong.first);
+    const bool told = i != wrong.stage || taken_back == 0;
+    if (i == wrong.stage && stages_[i]->give_up_liar(cause)) continue;
+    if (!told) stage_lost(*stages_[i], in_our_words(cause));
+  }
 }
 
 rpc::Task<void> Session::emit(int32_t token) {
-  shared_.tokens.push_back(token);
+  shared_->tokens.push_back(token);
   summary_.ids.push_back(token);
   report_failovers();
   last_token_at_ = needs_.timer.now();
   std::string text;
-  const bool ends = !shared_.request.ignore_eos && shared_.model->ends_text(token);
-  if (!ends) text = detokenizer_.push(token);
+  const bool ends = !shared_->request.ignore_eos && shared_->model->ends_text(token);
+  if (!ends) text = detokenizer_->push(token);
   summary_.text += text;
   try {
     kj::Promise<void> sent = receiver_.token(token, text);

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "coordinator/session/auditor.h"
 #include "coordinator/session/stage_runner.h"
 
 namespace shoal {
@@ -30,11 +31,12 @@ class Session final : public StageRunner::Owner {
   // As it is now, for administrators.
   const SessionRow& row() const { return row_; }
   std::vector<StageWho> stages() const;
-  const std::string& model_name() const { return shared_.model->name; }
+  const std::string& model_name() const { return shared_->model->name; }
   int64_t tokens() const { return static_cast<int64_t>(summary_.ids.size()); }
-  int64_t relayed_bytes() const { return shared_.relayed_bytes; }
+  int64_t relayed_bytes() const { return shared_->relayed_bytes; }
 
-  Session(SessionNeeds& needs, std::set<Session*>& live, SessionShared shared, SessionRow row,
+  Session(SessionNeeds& needs, std::set<Session*>& live, kj::Own<SessionShared> shared,
+          SessionRow row,
           TokenReceiver& receiver);  // For start() alone.
 
  private:
@@ -49,6 +51,7 @@ class Session final : public StageRunner::Owner {
   rpc::Task<StepResult> step_stage(size_t index, int64_t first, int64_t rows, bool draw);
   rpc::Task<int32_t> pass(int64_t first, int64_t rows, bool draw);
   rpc::Task<void> emit(int32_t token);
+  void undo_wrong();
   void report_failovers();
   void set_state(const char* state, const std::string& reason = "");
   void finish(const char* state, const std::string& reason);
@@ -60,12 +63,13 @@ class Session final : public StageRunner::Owner {
 
   SessionNeeds& needs_;
   std::set<Session*>& live_;
-  SessionShared shared_;
+  kj::Own<SessionShared> shared_;
   SessionRow row_;
   TokenReceiver& receiver_;
-  Detokenizer detokenizer_;
+  std::optional<Detokenizer> detokenizer_;  // Never empty.
   std::vector<std::unique_ptr<StageRunner>> stages_;
   SessionSummary summary_;
+  int64_t done_ = 0;  // Positions that have been through all stages.
   bool receiver_gone_ = false;
   bool finished_ = false;
   std::optional<kj::TimePoint> last_token_at_;

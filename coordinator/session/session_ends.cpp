@@ -39,7 +39,7 @@ void SessionEnds::store(SessionEnd end) {
 Result<void> SessionEnds::try_to_store(const SessionEnd& end) {
   SHOAL_TRY(table_.transaction([&]() -> Result<void> {
     for (const EndedLease& lease : end.leases) SHOAL_TRY(store(lease));
-    SHOAL_TRY(ledger_.settle(end.row.id, end.distrusted));
+    SHOAL_TRY(ledger_.settle(end.row.id, end.distrusted, end.checked_later));
     return table_.update(end.row);
   }));
   journal_.note("session_ended", end.event, {}, end.row.id);

@@ -32,6 +32,7 @@ struct SessionEnd {
   SessionRow row;
   std::vector<EndedLease> leases;
   std::set<HostId> distrusted;
+  std::set<LeaseId> checked_later;  // These stay pending.
   std::string event;
 };
 

@@ -1,10 +1,9 @@
 #include "coordinator/session/stage_runner.h"
 
-#include <kj/debug.h>
-
 #include <algorithm>
 
-#include "base/text.h"
+#include "base/log.h"
+#include "coordinator/session/auditor.h"
 #include "schema/limits.h"
 #include "schema/transport.h"
 
@@ -12,97 +11,41 @@ namespace shoal {
 namespace {
 
 constexpr kj::Duration kWaitTick = 200 * kj::MILLISECONDS;  // While no device can take a stage.
-constexpr double kSecondsMin = 1e-6;  // A step that took no time was measured all the same.
+constexpr kj::Duration kStandbyTick = 2 * kj::SECONDS;
+constexpr kj::Duration kHandOverAhead =
+    30 * kj::SECONDS;               // Before the owner wants the device back.
 constexpr size_t kRefusalsMax = 2;  // When so many devices refuse an input, the input is to blame.
-constexpr size_t kPenaltyWindow = 64;           // Tokens that the repetition penalty looks back on.
-constexpr uint32_t kExponentBits = 0x7f800000;  // All set: an infinity or no number.
 
 kj::Duration duration_of(Millis time) { return time.count * kj::MILLISECONDS; }
 
-// `promise`, unless `alarm` fails first. The alarm never succeeds.
-template <class T>
-kj::Promise<T> unless(kj::Promise<T> promise, kj::Promise<void> alarm) {
-  return promise.exclusiveJoin(alarm.then(
-      []() -> kj::Promise<T> { return KJ_EXCEPTION(FAILED, "an alarm that only rings"); }));
+std::string range_of(const StageTrace& trace) {
+  return "fragments " + std::to_string(trace.first_fragment) + "-" +
+         std::to_string(trace.last_fragment);
 }
 
-// Rings when the host leaves.
-kj::Promise<void> gone_alarm(Pool& pool, const DevicePlace& place) {
-  return pool.gone(place).then(
-      []() -> kj::Promise<void> { return KJ_EXCEPTION(DISCONNECTED, "its host has gone"); });
-}
-
-kj::Promise<void> timeout_alarm(kj::Timer& timer, Millis limit) {
-  return timer.afterDelay(duration_of(limit)).then([limit]() -> kj::Promise<void> {
-    return KJ_EXCEPTION(OVERLOADED, "no answer within the time allowed", limit.count);
-  });
-}
-
-// A peer's refusal in our own words.
-const char* words_for(ErrorCode code) {
-  switch (code) {
-    case ErrorCode::kInvalid: return "the input makes no sense to it";
-    case ErrorCode::kCorrupt: return "what it was given is damaged";
-    case ErrorCode::kNotFound: return "something is missing there";
-    case ErrorCode::kExists: return "something is in the way there";
-    case ErrorCode::kDenied: return "it is not allowed to";
-    case ErrorCode::kUnavailable:
-    case ErrorCode::kTimeout: return "not now";
-    case ErrorCode::kNoSpace: return "it has no room";
-    case ErrorCode::kUnsupported: return "it cannot do that";
-    case ErrorCode::kNonFinite: return "a result would not be finite";
-    case ErrorCode::kIo: return "it failed";
+int64_t loans_in(const Pool& pool) {
+  int64_t loans = 0;
+  for (const auto& [id, host] : pool.hosts()) {
+    for (const auto& [device, of_device] : host->loans) {
+      loans += static_cast<int64_t>(of_device.size());
+    }
   }
-  return "it failed";
+  return loans;
 }
-
-LossCause in_our_words(std::string text) { return {text, text}; }
 
 }  // namespace
 
-StageRunner::StageRunner(SessionShared& shared, Owner& owner, size_t index, int64_t first_fragment,
-                         int64_t last_fragment, DevicePlace planned)
-    : shared_(shared),
-      owner_(owner),
-      index_(index),
-      first_fragment_(first_fragment),
-      last_fragment_(last_fragment),
-      planned_(std::move(planned)) {
+StageRunner::StageRunner(SessionShared& shared, Owner& owner, size_t index, DevicePlace planned)
+    : shared_(shared), owner_(owner), index_(index), planned_(std::move(planned)) {
   if (!is_head()) {
-    kept_.emplace(static_cast<size_t>(shared_.model->manifest.width) * sizeof(float),
-                  static_cast<size_t>(shared_.needs.options.kept_memory_max),
-                  shared_.needs.spill_folder);
+    trace().inputs.emplace(static_cast<size_t>(shared_.model->manifest.width) * sizeof(float),
+                           static_cast<size_t>(shared_.needs.options.kept_memory_max),
+                           shared_.needs.spill_folder);
   }
 }
 
 // The session stores its end, and gives the devices back, before it goes.
 StageRunner::~StageRunner() noexcept(false) = default;
-
-bool StageRunner::is_tail() const {
-  return last_fragment_ + 1 == static_cast<int64_t>(shared_.model->shards.size());
-}
-
-std::span<const FragmentCost> StageRunner::costs() const {
-  return std::span(shared_.model->costs)
-      .subspan(static_cast<size_t>(first_fragment_),
-               static_cast<size_t>(last_fragment_ - first_fragment_ + 1));
-}
-
-LossCause StageRunner::cause_of(const kj::Exception& exception) const {
-  if (exception.getType() == kj::Exception::Type::DISCONNECTED) {
-    // What is seen of an owner who takes a device back is a call that fails.
-    const bool taken_back = device_ != nullptr && shared_.needs.pool.is_taken_back(device_->place);
-    return in_our_words(taken_back ? "its owner took the device back" : "connection lost");
-  }
-  const Error error = rpc::error_of(exception);
-  const bool overloaded = exception.getType() == kj::Exception::Type::OVERLOADED;
-  // Of those that are short of something, only a full disk or memory has a message of its own.
-  if (overloaded && error.code != ErrorCode::kNoSpace) return in_our_words("no answer in time");
-  const std::string text(cut_utf8(error.message, limits::kReasonBytesMax / 2));
-  const bool sees_tokens = is_head() || is_tail();
-  return {std::string("refused: ") + (sees_tokens ? words_for(error.code) : text),
-          "refused: " + text};
-}
 
 // Ends the session.
 void StageRunner::fail(ErrorCode code, const std::string& text, const std::string& stored) {
@@ -110,34 +53,39 @@ void StageRunner::fail(ErrorCode code, const std::string& text, const std::strin
   rpc::throw_error({code, text});
 }
 
-Result<void> StageRunner::keep(ByteSpan hidden_rows) { return kept_->append(hidden_rows); }
+Result<void> StageRunner::keep(ByteSpan hidden_rows) { return trace().inputs->append(hidden_rows); }
 
 bool StageRunner::is_ready() const {
-  return device_ != nullptr && device_->stage != nullptr && device_->filled == completed_ &&
+  return device_ != nullptr && device_->is_open() && device_->filled() == completed_ &&
          unfit_because() == nullptr;
 }
 
 // Why the device may not go on, or null. Trust can be taken back in mid-session.
 const char* StageRunner::unfit_because() const {
-  const Pool::Host* const host = shared_.needs.pool.find(device_->place.host, device_->place.login);
+  const DevicePlace& place = device_->place();
+  const Pool::Host* const host = shared_.needs.pool.find(place.host, place.login);
   if (host == nullptr) return "connection lost";
-  if (needs_trust() && !host->trusted) return "its host is no longer trusted";
-  if (shared_.needs.pool.denies(device_->place.host, shared_.class_digest))
+  if (is_mistrusted()) return "a check found wrong answers of its host";
+  if (shared_.needs_trust(index_) && !host->trusted) return "its host is no longer trusted";
+  if (shared_.needs.pool.denies(place.host, shared_.class_digest))
     return "its owner no longer allows this class of work";
-  const PoolDevice* const device = shared_.needs.pool.find(device_->place);
+  const PoolDevice* const device = shared_.needs.pool.find(place);
   if (device != nullptr && device->state == DeviceState::kPaused)
     return "its owner's rules forbid it now";
   return nullptr;
 }
 
-bool StageRunner::needs_trust() const {
-  return shared_.request.anchored && (is_head() || is_tail());
+bool StageRunner::is_mistrusted() const {
+  return shared_.needs.auditor.mistrusts(device_->place().host);
 }
 
 void StageRunner::notice_gone() {
   if (device_ == nullptr) return;
   if (const char* const cause = unfit_because()) {
-    lose(in_our_words(cause), /*refused=*/false, /*distrust=*/false);
+    StepFailure failure{in_our_words(cause)};
+    failure.distrust = is_mistrusted();
+    failure.elsewhere = !shared_.distrusted.contains(device_->place().host);
+    lose(failure);
   }
 }
 
@@ -147,14 +95,24 @@ rpc::Task<void> StageRunner::make_ready() {
   while (true) {
     notice_gone();
     if (device_ == nullptr) {
-      std::optional<Pool::Offer> offer = choose();
+      const Result<bool> promoted = promote_standby();
+      if (!promoted.ok()) rpc::throw_error(promoted.error());
+      if (promoted.value()) {
+        waiting_since.reset();
+        continue;
+      }
+      // What is to be replayed goes in large steps, where there is memory for them.
+      int64_t rows_max = completed_ > 0 ? replay_rows_max() : shared_.rows_max;
+      std::optional<Pool::Offer> offer = choose(Choice::kAny, rows_max);
+      if (!offer && rows_max > shared_.rows_max) {
+        rows_max = shared_.rows_max;
+        offer = choose(Choice::kAny, rows_max);
+      }
       if (!offer) {
         const kj::TimePoint now = needs.timer.now();
         if (!waiting_since) waiting_since = now;
         if (now - *waiting_since >= duration_of(needs.options.repair_wait)) {
-          const std::string what = "no device could take fragments " +
-                                   std::to_string(first_fragment_) + "-" +
-                                   std::to_string(last_fragment_) + " within " +
+          const std::string what = "no device could take " + range_of(trace()) + " within " +
                                    std::to_string(needs.options.repair_wait.count) + " ms";
           const auto with = [&](const std::string& cause) {
             return what + (cause.empty() ? "" : " (the last one: " + cause + ")");
@@ -166,50 +124,107 @@ rpc::Task<void> StageRunner::make_ready() {
         co_await kj::mv(change);
         continue;
       }
-      rpc::Task<bool> opening = open(kj::mv(*offer));
+      rpc::Task<bool> opening = open(kj::mv(*offer), rows_max);
       const bool opened = co_await kj::mv(opening);
       if (opened) waiting_since.reset();
       continue;
     }
-    if (device_->filled >= completed_) co_return;
-    const int64_t rows = std::min(shared_.rows_max, completed_ - device_->filled);
-    rpc::Task<StepResult> replay = run_step(device_->filled, rows, /*draw=*/false);
-    co_await kj::mv(replay);
+    const int64_t first = device_->filled();
+    if (first >= completed_) co_return;
+    const int64_t rows = std::min(device_->rows_max(), completed_ - first);
+    rpc::Task<StepResult> replay = device_->step(first, rows, /*draw_from=*/first + rows);
+    const StepResult replayed = co_await kj::mv(replay);
+    if (replayed.lost) lose(replayed.failure);
   }
 }
 
 rpc::Task<StepResult> StageRunner::step(int64_t first, int64_t rows, bool draw) {
   SHOAL_CHECK(first == completed_);
-  rpc::Task<StepResult> running = run_step(first, rows, draw);
+  if (can_hand_over(first, rows)) {
+    rpc::Task<StepResult> handing = hand_over(first, rows, draw);
+    StepResult handed = co_await kj::mv(handing);
+    if (!handed.lost) co_return kj::mv(handed);
+  }
+  rpc::Task<StepResult> running =
+      device_->step(first, rows, draw ? first + rows - 1 : first + rows);
   StepResult result = co_await kj::mv(running);
-  if (!result.lost) {
+  if (result.lost) {
+    lose(result.failure);
+  } else {
     completed_ = first + rows;
     refused_by_.clear();
+    note_answered(first, completed_);
   }
   co_return kj::mv(result);
 }
 
-std::optional<Pool::Offer> StageRunner::choose() {
+void StageRunner::note_answered(int64_t first, int64_t end) {
+  std::vector<AnsweredRange>& answered = trace().answered;
+  if (!answered.empty() && answered.back().lease == device_->lease()) {
+    answered.back().end = end;
+    return;
+  }
+  const StageWho& who = device_->who();
+  answered.push_back(
+      {who.host, who.host_name, who.device, device_->lease(), who.trusted, first, end});
+}
+
+void StageRunner::rewind(int64_t position) {
+  completed_ = std::min(completed_, position);
+  if (device_ != nullptr) device_->rewind(position);
+  if (standby_runs_) {
+    drop_standby();  // Its step is of rows that are no more.
+    stand_by();
+  } else if (standby_ != nullptr) {
+    standby_->rewind(position);
+  }
+  StageTrace& trace = this->trace();
+  if (trace.inputs) {
+    const Result<void> kept =
+        trace.inputs->truncate(std::min(trace.inputs->rows(), static_cast<uint64_t>(position)));
+    if (!kept.ok()) rpc::throw_error(kept.error());
+  }
+  std::erase_if(trace.answered, [&](const auto& range) { return range.first >= position; });
+  if (!trace.answered.empty()) {
+    trace.answered.back().end = std::min(trace.answered.back().end, position);
+  }
+}
+
+bool StageRunner::give_up_liar(const std::string& cause) {
+  if (device_ == nullptr || !shared_.distrusted.contains(device_->place().host)) return false;
+  StepFailure failure{in_our_words(cause)};
+  failure.distrust = true;
+  lose(failure);
+  return true;
+}
+
+std::optional<Pool::Offer> StageRunner::choose(Choice choice, int64_t rows_max) {
   SessionNeeds& needs = shared_.needs;
-  std::vector<Pool::Offer> offers =
-      needs.pool.offers(needs.timer.now(), shared_.job_class, shared_.request.group);
-  if (planned_) {
+  const std::vector<Pool::Offer> offers = shared_.offers();
+  if (planned_ && choice == Choice::kAny) {
     const auto found =
         std::ranges::find(offers, *std::exchange(planned_, std::nullopt), &Pool::Offer::place);
-    if (found != offers.end() && !found->plan.denied) return *found;
+    if (found != offers.end() && !found->plan.denied &&
+        !needs.auditor.mistrusts(found->place.host)) {
+      return *found;
+    }
   }
-  std::vector<Digest> shards;
-  for (int64_t i = first_fragment_; i <= last_fragment_; ++i) {
-    shards.push_back(shared_.model->shards[static_cast<size_t>(i)].digest);
-  }
+  const std::vector<Digest> shards = shared_.digests(index_);
   std::vector<ReplacementCandidate> candidates;
+  std::vector<const Pool::Offer*> places;
   for (const Pool::Offer& offer : offers) {
     ReplacementCandidate candidate;
     candidate.device = offer.plan;
     candidate.in_session = owner_.in_use(offer.place, *this);
+    if (device_ != nullptr && offer.place == device_->place()) continue;
+    if (choice == Choice::kFree && (offer.plan.sessions > 0 || needs.pool.is_lent(offer.place))) {
+      continue;
+    }
+    places.push_back(&offer);
     const auto denied = shared_.denied_by.find(offer.place.host);
     candidate.distrusted =
         shared_.distrusted.contains(offer.place.host) ||
+        needs.auditor.mistrusts(offer.place.host) ||
         (denied != shared_.denied_by.end() && denied->second == offer.place.login);
     candidate.has_shards = needs.pool.was_given(offer.place, shards);
     const auto loss = shared_.losses.find({offer.place.host, offer.place.device});
@@ -228,323 +243,324 @@ std::optional<Pool::Offer> StageRunner::choose() {
   ReplacementRequest request;
   request.fragments = costs();
   request.context = shared_.context;
-  request.rows_max = shared_.rows_max;
-  request.trusted_only = needs_trust();
+  request.rows_max = rows_max;
+  request.trusted_only = shared_.needs_trust(index_);
   request.rows_to_replay = completed_;
   request.tokens_left = owner_.tokens_left();
   request.others_seconds_per_token = owner_.seconds_per_token(*this);
   const std::optional<size_t> chosen = choose_replacement(request, candidates);
   if (!chosen) return std::nullopt;
-  return offers[*chosen];
+  return *places[*chosen];
 }
 
-void StageRunner::fill_lease(rpc::StageLease::Builder lease, const BoxPublicKey& worker) {
-  const SessionOptions& options = shared_.needs.options;
-  lease.setLeaseId(static_cast<uint64_t>(device_->lease.value));
-  lease.setSessionId(static_cast<uint64_t>(shared_.id.value));
-  lease.setDeviceId(device_->place.device);
-  lease.setModel(shared_.model->name);
-  write_job_class(shared_.job_class, lease.initJobClass());
-  lease.setFirstFragment(static_cast<uint32_t>(first_fragment_));
-  lease.setSilenceMaxMs(
-      static_cast<uint32_t>(lease_silence(options.repair_wait, options.open_silence).count));
-  auto spec = lease.initSpec();
-  spec.setContext(static_cast<uint32_t>(shared_.context));
-  spec.setSequences(1);
-  spec.setRowsMax(static_cast<uint32_t>(shared_.rows_max));
-  auto shards = spec.initShards(static_cast<uint>(last_fragment_ - first_fragment_ + 1));
-  for (uint i = 0; i < shards.size(); ++i) {
-    const ShardRow& row = shared_.model->shards[static_cast<size_t>(first_fragment_) + i];
-    const Result<ByteVector> key = shared_.needs.shards.seal_key_for(worker, row);
-    if (!key.ok()) rpc::throw_error(key.error());
-    shards[i].setDigest(rpc::kj_bytes(row.digest.bytes));
-    shards[i].setSealedBytes(static_cast<uint64_t>(row.sealed_bytes));
-    shards[i].setSealedKey(rpc::kj_bytes(key.value()));
-  }
+// Of a device that has something to replay: as much as a step may have, whatever the prompt's
+// length.
+int64_t StageRunner::replay_rows_max() const {
+  const auto row_bytes = shared_.model->manifest.width * static_cast<int64_t>(sizeof(float));
+  const int64_t most = std::min<int64_t>({shared_.needs.options.rows_max, shared_.context,
+                                          static_cast<int64_t>(limits::kHiddenBytesMax) / row_bytes,
+                                          limits::kRowsMax});
+  return std::max(most, shared_.rows_max);
 }
 
-rpc::Task<bool> StageRunner::open(Pool::Offer offer) {
+rpc::Task<bool> StageRunner::open(Pool::Offer offer, int64_t rows_max) {
   SessionNeeds& needs = shared_.needs;
-  Pool::Host* const host = needs.pool.find(offer.place.host, offer.place.login);
-  const PoolDevice* const found = needs.pool.find(offer.place);
-  SHOAL_CHECK(host != nullptr && found != nullptr && found->worker_key.has_value());
-  const BoxPublicKey worker = *found->worker_key;
-
-  std::vector<Digest> digests;
-  for (int64_t i = first_fragment_; i <= last_fragment_; ++i) {
-    digests.push_back(shared_.model->shards[static_cast<size_t>(i)].digest);
-  }
-  who_ = StageWho{host->id,        host->name,       host->trusted,   found->row.name_on_host,
-                  found->row.name, found->row.plane, first_fragment_, last_fragment_};
-  SessionStageRow row;
-  row.stage = static_cast<int64_t>(index_);
-  row.host = host->id;
-  row.device = found->row.name_on_host;
-  row.device_name = found->row.name;
-  row.plane = found->row.plane;
-  row.first_fragment = first_fragment_;
-  row.last_fragment = last_fragment_;
-  row.opened_at = needs.clock.now_wall();
-
-  device_ = std::make_unique<Device>();
-  device_->place = offer.place;
-  // The lease is on the disk before a key leaves.
-  const Result<LeaseId> lease = needs.table.grant_lease(shared_.id, row, row.opened_at);
-  if (!lease.ok()) rpc::throw_error(lease.error());
-  device_->lease = lease.value();
-  device_->hold = needs.pool.hold(
-      offer.place, stage_memory(costs(), shared_.context, shared_.rows_max), std::move(digests));
-  auto request = host->client.openStageRequest();
-  fill_lease(request.initLease(), worker);
-  const uint64_t reads = host->reads;
-
-  std::optional<LossCause> cause;
-  bool refused = false, denied = false;
-  try {
-    auto opening = request.send();
-    rpc::Stage::Client stage = opening.getStage();
-    kj::Promise<capnp::Response<rpc::Stage::ShapeResults>> asked = stage.shapeRequest().send();
-    kj::Promise<void> alarm =
-        gone_alarm(needs.pool, offer.place).exclusiveJoin(silence(offer.place, reads));
-    kj::Promise<capnp::Response<rpc::Stage::ShapeResults>> guarded =
-        unless(kj::mv(asked), kj::mv(alarm));
-    auto shape = co_await kj::mv(guarded);
-    const ModelManifest& manifest = shared_.model->manifest;
-    if (shape.getBeginsWithTokens() == is_head() && shape.getEndsWithLogits() == is_tail() &&
-        shape.getWidth() == manifest.width &&
-        (!is_tail() || shape.getVocabulary() == manifest.vocabulary)) {
-      device_->stage = kj::mv(stage);
-    } else {
-      cause = in_our_words("opened a stage of another shape");
-    }
-  } catch (const kj::Exception& exception) {
-    cause = cause_of(exception);
-    refused = exception.getType() == kj::Exception::Type::FAILED;
-    denied = refused && rpc::error_of(exception).code == ErrorCode::kDenied;
-  }
-  if (cause) {
-    lose(*cause, refused, /*distrust=*/false, denied);
+  Pool::Hold hold = needs.pool.hold(offer.place, stage_memory(costs(), shared_.context, rows_max),
+                                    shared_.digests(index_));
+  device_ = std::make_unique<StageDevice>(shared_, index_, offer.place, rows_max, kj::mv(hold),
+                                          StageDevice::Use::kStage);
+  rpc::Task<std::optional<StepFailure>> opening = device_->open();
+  const std::optional<StepFailure> failure = co_await kj::mv(opening);
+  who_ = device_->who();
+  if (failure) {
+    lose(*failure);
     co_return false;
   }
-  const Result<int64_t> stored = needs.table.add_stage(shared_.id, row);
+  const Result<void> stored = note_open();
   if (!stored.ok()) rpc::throw_error(stored.error());
-  device_->row_in_store = stored.value();
-  needs.journal.note("stage_opened",
-                     "fragments " + std::to_string(first_fragment_) + "-" +
-                         std::to_string(last_fragment_) + " on " + who_->host_name + " " +
-                         who_->device,
-                     who_->host, shared_.id);
   co_return true;
 }
 
-// Rings when an opening device has neither read a shard nor answered for too long.
-kj::Promise<void> StageRunner::silence(DevicePlace place, uint64_t reads_before) {
+// The stage has another device.
+Result<void> StageRunner::note_open() {
   SessionNeeds& needs = shared_.needs;
-  return needs.timer.afterDelay(duration_of(needs.options.open_silence))
-      .then([this, place = kj::mv(place), reads_before]() mutable -> kj::Promise<void> {
-        const Pool::Host* const host = shared_.needs.pool.find(place.host, place.login);
-        if (host != nullptr && host->reads != reads_before)
-          return silence(kj::mv(place), host->reads);
-        return KJ_EXCEPTION(OVERLOADED, "the stage did not open in time");
-      });
+  who_ = device_->who();
+  SHOAL_TRY_ASSIGN(row, needs.table.add_stage(shared_.id, device_->row()));
+  device_->row_in_store = row;
+  needs.journal.note("stage_opened",
+                     range_of(trace()) + " on " + who_->host_name + " " + who_->device, who_->host,
+                     shared_.id);
+  needs.auditor.stage_opened(shared_, index_, *who_);
+  return {};
 }
 
-void StageRunner::fill_step(rpc::StepInput::Builder input, int64_t first, int64_t rows, bool draw) {
-  auto sequences = input.initSequences(static_cast<uint>(rows));
-  auto positions = input.initPositions(static_cast<uint>(rows));
-  for (uint i = 0; i < positions.size(); ++i) {
-    sequences.set(i, 0);
-    positions.set(i, static_cast<uint32_t>(first) + i);
-  }
-  if (is_head()) {
-    auto tokens = input.initTokens(static_cast<uint>(rows));
-    for (uint i = 0; i < tokens.size(); ++i) {
-      tokens.set(i, shared_.tokens[static_cast<size_t>(first) + i]);
-    }
-  } else {
-    const Result<ByteVector> hidden =
-        kept_->read(static_cast<uint64_t>(first), static_cast<uint64_t>(rows));
-    if (!hidden.ok()) rpc::throw_error(hidden.error());
-    input.setHidden(rpc::kj_bytes(hidden.value()));
-    shared_.relayed_bytes += static_cast<int64_t>(hidden.value().size());
-  }
-  if (!draw) return;
-  const SamplingChoice& choice = shared_.request.sampling;
-  auto wanted = input.initDraws(1)[0];
-  wanted.setRow(static_cast<uint32_t>(rows - 1));
-  auto sampling = wanted.initSampling();
-  sampling.setTemperature(choice.temperature);
-  sampling.setTopK(choice.top_k);
-  sampling.setTopP(choice.top_p);
-  sampling.setMinP(choice.min_p);
-  sampling.setRepetitionPenalty(choice.repetition_penalty);
-  sampling.setSeed(choice.seed);
-  // The token for the position after the last row, with the tokens before it.
-  const auto position = static_cast<size_t>(first + rows);
-  SHOAL_CHECK(position == shared_.tokens.size());
-  wanted.setPosition(position);
-  if (choice.repetition_penalty == 1.0f) return;
-  const size_t window = std::min(kPenaltyWindow, position);
-  auto history = wanted.initHistory(static_cast<uint>(window));
-  for (uint i = 0; i < history.size(); ++i) history.set(i, shared_.tokens[position - window + i]);
+// ---- The standby -------------------------------------------------------------------------------
+
+void StageRunner::stand_by() {
+  if (shared_.needs.options.standbys_max == 0 || standby_ != nullptr) return;
+  standing_by_ = kj::evalLater([this]() -> kj::Promise<void> { return keep_standby(); })
+                     .catch_([this](kj::Exception&& exception) {
+                       log_warning("session", "no_standby",
+                                   {{"session", shared_.id},
+                                    {"why", std::string(exception.getDescription().cStr())}});
+                     })
+                     .eagerlyEvaluate(nullptr);
 }
 
-Result<StepResult> StageRunner::read_output(rpc::StepOutput::Reader output, int64_t rows,
-                                            bool draw) const {
-  const ModelManifest& manifest = shared_.model->manifest;
-  StepResult result;
-  if (is_tail()) {
-    if (!output.isTokens() || output.getTokens().size() != (draw ? 1 : 0)) {
-      return Error{ErrorCode::kCorrupt, "answered another number of tokens than were drawn"};
+rpc::Task<void> StageRunner::keep_standby() {
+  SessionNeeds& needs = shared_.needs;
+  while (true) {
+    const bool leaving = device_ != nullptr && is_wanted_back();
+    if (standby_ != nullptr && !standby_is_own_ && !leaving && needs.auditor.units_wait()) {
+      note_stood_by(*std::exchange(standby_, nullptr));
     }
-    for (const int32_t token : output.getTokens()) {
-      if (token < 0 || token >= manifest.vocabulary) {
-        return Error{ErrorCode::kCorrupt, "answered a token beyond the vocabulary"};
+    if (standby_ == nullptr) {
+      // A device is not kept from units, unless it is needed now.
+      const bool may_open = leaving || (!needs.auditor.units_wait() &&
+                                        loans_in(needs.pool) < needs.options.standbys_max);
+      if (may_open) {
+        rpc::Task<void> opening = open_standby(Choice::kFree);
+        co_await kj::mv(opening);
+        if (standby_ == nullptr && leaving) {
+          rpc::Task<void> sharing = open_standby(Choice::kAny);
+          co_await kj::mv(sharing);
+        }
       }
-      result.tokens.push_back(token);
     }
-    return result;
-  }
-  const size_t bytes = static_cast<size_t>(rows * manifest.width) * sizeof(float);
-  if (!output.isHidden() || output.getHidden().size() != bytes) {
-    return Error{ErrorCode::kCorrupt, "answered a hidden state of the wrong size"};
-  }
-  result.hidden = to_vector(rpc::bytes_of(output.getHidden()));
-  for (size_t at = 0; at < bytes; at += sizeof(float)) {
-    if ((load_le<uint32_t>(result.hidden.data() + at) & kExponentBits) == kExponentBits) {
-      return Error{ErrorCode::kCorrupt, "answered a hidden state that is not finite"};
+    if (leaving && standby_ != nullptr && !shared_.wrong) {
+      rpc::Task<void> catching = catch_up();
+      co_await kj::mv(catching);
     }
+    kj::Promise<void> change =
+        needs.pool.changed().exclusiveJoin(needs.timer.afterDelay(kStandbyTick));
+    co_await kj::mv(change);
   }
-  return result;
 }
 
-rpc::Task<StepResult> StageRunner::run_step(int64_t first, int64_t rows, bool draw) {
+rpc::Task<void> StageRunner::open_standby(Choice choice) {
   SessionNeeds& needs = shared_.needs;
-  rpc::Stage::Client stage = KJ_ASSERT_NONNULL(device_->stage);
-  auto request = stage.stepRequest();
-  fill_step(request.initInput(), first, rows, draw);
-
-  const PlanDevice speed = speed_of(device_->place);
-  const Millis limit = step_timeout(needs.options.step, device_->row_seconds,
-                                    stage_seconds(costs(), speed, rows), rows);
-  const kj::TimePoint started = needs.timer.now();
-  LossCause cause;
-  bool refused = false, distrust = false;
-  StepResult answer;
-  answer.lost = true;
-  try {
-    kj::Promise<capnp::Response<rpc::Stage::StepResults>> sent = request.send();
-    kj::Promise<void> alarm =
-        gone_alarm(needs.pool, device_->place).exclusiveJoin(timeout_alarm(needs.timer, limit));
-    kj::Promise<capnp::Response<rpc::Stage::StepResults>> guarded =
-        unless(kj::mv(sent), kj::mv(alarm));
-    auto response = co_await kj::mv(guarded);
-    Result<StepResult> read = read_output(response.getOutput(), rows, draw);
-    if (read.ok()) {
-      answer = std::move(read).value();
-    } else {
-      cause = in_our_words(read.error().message);
-      distrust = true;
-    }
-  } catch (const kj::Exception& exception) {
-    cause = cause_of(exception);
-    refused = exception.getType() == kj::Exception::Type::FAILED;
+  const std::optional<Pool::Offer> offer = choose(choice, replay_rows_max());
+  if (!offer) co_return;
+  Pool::Hold hold;
+  if (choice == Choice::kFree) {
+    hold = needs.pool.borrow(offer->place, shared_.digests(index_), [this] {
+      drop_standby();
+      stand_by();
+    });
+  } else {
+    hold = needs.pool.hold(offer->place, stage_memory(costs(), shared_.context, replay_rows_max()),
+                           shared_.digests(index_));
   }
-  if (answer.lost) {
-    lose(cause, refused, distrust);
-    co_return kj::mv(answer);
+  standby_is_own_ = choice == Choice::kAny;
+  standby_ = std::make_unique<StageDevice>(shared_, index_, offer->place, replay_rows_max(),
+                                           kj::mv(hold), StageDevice::Use::kStandby);
+  rpc::Task<std::optional<StepFailure>> opening = standby_->open();
+  const std::optional<StepFailure> failure = co_await kj::mv(opening);
+  if (failure) {
+    end_standby(*failure);
+  } else {
+    needs.journal.note(
+        "standby_ready",
+        range_of(trace()) + " on " + standby_->who().host_name + " " + standby_->who().device,
+        standby_->who().host, shared_.id);
   }
-  const double seconds = std::max(
-      static_cast<double>((needs.timer.now() - started) / kj::MICROSECONDS) / 1e6, kSecondsMin);
-  device_->row_seconds = std::max(device_->row_seconds, seconds / static_cast<double>(rows));
-  device_->filled = first + rows;
-  device_->rows += rows;
-  co_return kj::mv(answer);
 }
 
-PlanDevice StageRunner::speed_of(const DevicePlace& place) const {
-  PlanDevice speed;
-  if (const PoolDevice* const pooled = shared_.needs.pool.find(place)) {
-    speed.weight_bytes_per_second = pooled->row.weight_bytes_per_second;
-    speed.flops_per_second = pooled->row.flops_per_second;
-    speed.sessions = std::max(shared_.needs.pool.taken(place).stages - 1, 0);
+// Replays beside the stream, until what is left goes into one step with the stream's next one.
+rpc::Task<void> StageRunner::catch_up() {
+  SessionNeeds& needs = shared_.needs;
+  if (!standby_is_own_) {
+    standby_is_own_ = true;
+    standby_->promote({});  // The loan is over before anybody is asked to give way.
+    standby_->promote(needs.pool.hold(standby_->place(),
+                                      stage_memory(costs(), shared_.context, standby_->rows_max()),
+                                      shared_.digests(index_)));
   }
-  return speed;
+  while (completed_ - standby_->filled() > standby_->rows_max() / 2) {
+    const int64_t first = standby_->filled();
+    const int64_t rows = std::min(standby_->rows_max(), completed_ - first);
+    standby_runs_ = true;
+    rpc::Task<StepResult> step = standby_->step(first, rows, first + rows);
+    const StepResult result = co_await kj::mv(step);
+    standby_runs_ = false;
+    if (result.lost) {
+      end_standby(result.failure);
+      co_return;
+    }
+  }
+}
+
+// Its owner wants the device back, or will within moments.
+bool StageRunner::is_wanted_back() const {
+  const PoolDevice* const device = shared_.needs.pool.find(device_->place());
+  if (device == nullptr) return false;
+  if (device->state == DeviceState::kDraining) return true;
+  return device->available_until &&
+         *device->available_until - shared_.needs.timer.now() < kHandOverAhead;
+}
+
+bool StageRunner::can_hand_over(int64_t first, int64_t rows) const {
+  return standby_ != nullptr && standby_is_own_ && !standby_runs_ && standby_->is_open() &&
+         first - standby_->filled() + rows <= standby_->rows_max() && is_wanted_back();
+}
+
+// The standby does the step, with what it lacks before it; then it is the stage's device. The old
+// one has done nothing wrong, and nobody waited.
+rpc::Task<StepResult> StageRunner::hand_over(int64_t first, int64_t rows, bool draw) {
+  SessionNeeds& needs = shared_.needs;
+  standing_by_ = nullptr;
+  const int64_t from = standby_->filled();
+  const int64_t end = first + rows;
+  rpc::Task<StepResult> step = standby_->step(from, end - from, draw ? end - 1 : end);
+  StepResult result = co_await kj::mv(step);
+  if (result.lost) {
+    end_standby(result.failure);
+    stand_by();
+    co_return kj::mv(result);
+  }
+  const auto lacked = static_cast<ptrdiff_t>(result.hidden.size()) / (end - from) * (first - from);
+  result.hidden.erase(result.hidden.begin(), result.hidden.begin() + lacked);
+  const std::unique_ptr<StageDevice> old = std::exchange(device_, std::move(standby_));
+  const EndedLease ended{old->work(),
+                         judge({}),
+                         old->rows() > 0,
+                         old->row_in_store,
+                         "its owner wants the device back",
+                         needs.clock.now_wall()};
+  const Result<void> stored = needs.ends.store(ended);
+  if (!stored.ok()) unstored_.push_back(ended);
+  needs.journal.note("stage_handed_over",
+                     range_of(trace()) + " from " + old->who().host_name + " " + old->who().device +
+                         " to " + device_->who().host_name + " " + device_->who().device,
+                     old->who().host, shared_.id);
+  const Result<void> noted = note_open();
+  if (!noted.ok()) rpc::throw_error(noted.error());
+  completed_ = end;
+  refused_by_.clear();
+  note_answered(first, end);
+  stand_by();
+  co_return kj::mv(result);
+}
+
+// True when the standby is the stage's device now.
+Result<bool> StageRunner::promote_standby() {
+  standing_by_ = nullptr;
+  standby_runs_ = false;
+  if (standby_ == nullptr) return false;
+  const DevicePlace place = standby_->place();
+  const Pool::Host* const host = shared_.needs.pool.find(place.host, place.login);
+  const PoolDevice* const device = shared_.needs.pool.find(place);
+  const bool fit =
+      standby_->is_open() && host != nullptr && device != nullptr &&
+      device->state == DeviceState::kReady && device->worker_key == standby_->worker() &&
+      !shared_.distrusted.contains(place.host) && !shared_.needs.auditor.mistrusts(place.host) &&
+      !shared_.needs.pool.denies(place.host, shared_.class_digest) &&
+      (!shared_.needs_trust(index_) || host->trusted);
+  if (!fit) {
+    drop_standby();
+    return false;
+  }
+  device_ = std::move(standby_);
+  if (!std::exchange(standby_is_own_, false)) {
+    device_->promote({});
+    device_->promote(
+        shared_.needs.pool.hold(place, stage_memory(costs(), shared_.context, device_->rows_max()),
+                                shared_.digests(index_)));
+  }
+  device_->rewind(completed_);
+  SHOAL_TRY(note_open());
+  return true;
+}
+
+// Somebody else takes the device, or it is not fit any more: nobody's failure.
+void StageRunner::drop_standby() {
+  standing_by_ = nullptr;
+  standby_runs_ = false;
+  if (standby_ != nullptr) note_stood_by(*std::exchange(standby_, nullptr));
+}
+
+void StageRunner::end_standby(const StepFailure& failure) {
+  const std::unique_ptr<StageDevice> lost = std::move(standby_);
+  const DevicePlace& place = lost->place();
+  if (failure.denied) shared_.denied_by[place.host] = place.login;
+  if (failure.distrust) shared_.distrusted.insert(place.host);
+  DeviceLoss& loss = shared_.losses[{place.host, place.device}];
+  loss.count += 1;
+  loss.login = place.login;
+  loss.worker_key = lost->worker();
+  loss.at = shared_.needs.timer.now();
+  note_stood_by(*lost);
+}
+
+// What it replayed counts; it is stored with the session's end.
+void StageRunner::note_stood_by(const StageDevice& device) {
+  const bool distrusted = shared_.distrusted.contains(device.place().host);
+  unstored_.push_back({device.work(), judge({.host_distrusted = distrusted, .session_over = true}),
+                       device.rows() > 0, 0, "", shared_.needs.clock.now_wall()});
 }
 
 double StageRunner::seconds_per_token() const {
-  return device_ == nullptr ? 0 : stage_seconds(costs(), speed_of(device_->place), 1);
+  if (device_ == nullptr) return 0;
+  return stage_seconds(costs(), speed_of(shared_.needs.pool, device_->place(), true), 1);
 }
 
-LeaseWork StageRunner::work_of(const Device& device) const {
-  return {device.lease,
-          shared_.id,
-          device.place.host,
-          device.place.device,
-          shared_.job_class,
-          first_fragment_,
-          last_fragment_,
-          device.rows,
-          work_flops(costs(), device.rows),
-          {},
-          shared_.request.group};
-}
-
-void StageRunner::lose(const LossCause& cause, bool refused, bool distrust, bool denied) {
+void StageRunner::lose(const StepFailure& failure) {
   SessionNeeds& needs = shared_.needs;
-  const std::unique_ptr<Device> lost = std::move(device_);
-  const std::pair device(lost->place.host, lost->place.device);
+  const std::unique_ptr<StageDevice> lost = std::move(device_);
+  const DevicePlace& place = lost->place();
+  const std::pair device(place.host, place.device);
   // An owner may have the device back at any time, and may deny a class of work: that is nobody's
   // failure, and says nothing of the input.
-  const bool in_order = !distrust && (denied || needs.pool.is_taken_back(lost->place) ||
-                                      needs.pool.denies(lost->place.host, shared_.class_digest));
-  if (denied) shared_.denied_by[lost->place.host] = lost->place.login;
+  const bool in_order = !failure.distrust && (failure.denied || needs.pool.is_taken_back(place) ||
+                                              needs.pool.denies(place.host, shared_.class_digest));
+  if (failure.denied) shared_.denied_by[place.host] = place.login;
   if (!in_order) {
     DeviceLoss& loss = shared_.losses[device];
     loss.count += 1;
-    loss.login = lost->place.login;
-    const PoolDevice* const pooled = needs.pool.find(lost->place);
+    loss.login = place.login;
+    const PoolDevice* const pooled = needs.pool.find(place);
     loss.worker_key = pooled == nullptr ? std::nullopt : pooled->worker_key;
     loss.at = needs.timer.now();
   }
-  if (distrust) shared_.distrusted.insert(lost->place.host);
-  last_cause_ = cause;
+  if (failure.distrust) shared_.distrusted.insert(place.host);
+  last_cause_ = failure.cause;
 
-  const bool was_open = lost->stage != nullptr;
   // A stage that answered nothing is worth nothing; a wrong answer is told in any case.
-  EndedLease ended{work_of(*lost),
-                   judge({.wrong_answer = distrust}),
-                   lost->rows > 0 || distrust,
+  EndedLease ended{lost->work(),
+                   judge({.wrong_answer = failure.distrust && !failure.elsewhere,
+                          .host_distrusted = failure.distrust}),
+                   lost->rows() > 0 || failure.distrust,
                    lost->row_in_store,
-                   cause.stored,
+                   failure.cause.stored,
                    needs.clock.now_wall()};
   const Result<void> stored = needs.ends.store(ended);
   if (!stored.ok()) {
     unstored_.push_back(std::move(ended));
     rpc::throw_error(stored.error());
   }
-  const std::string text = "fragments " + std::to_string(first_fragment_) + "-" +
-                           std::to_string(last_fragment_) + ": " + cause.stored;
-  needs.journal.note_of_host(in_order   ? "stage_given_back"
-                             : was_open ? "stage_lost"
-                                        : "stage_not_opened",
-                             text, lost->place.host, shared_.id);
-  if (was_open) owner_.stage_lost(*this, cause);
-  if (refused && !in_order) {
+  needs.journal.note_of_host(in_order          ? "stage_given_back"
+                             : lost->is_open() ? "stage_lost"
+                                               : "stage_not_opened",
+                             range_of(trace()) + ": " + failure.cause.stored, place.host,
+                             shared_.id);
+  if (lost->is_open()) owner_.stage_lost(*this, failure.cause);
+  if (failure.refused && !in_order) {
     refused_by_.insert(device);
     if (refused_by_.size() >= kRefusalsMax) {
-      fail(ErrorCode::kInvalid, "several devices " + cause.told, "several devices " + cause.stored);
+      fail(ErrorCode::kInvalid, "several devices " + failure.cause.told,
+           "several devices " + failure.cause.stored);
     }
   }
 }
 
 std::vector<EndedLease> StageRunner::release() {
+  drop_standby();
   std::vector<EndedLease> ends = std::exchange(unstored_, {});
   if (device_ == nullptr) return ends;
-  const std::unique_ptr<Device> device = std::move(device_);
-  const bool distrusted = shared_.distrusted.contains(device->place.host);
-  ends.push_back({work_of(*device), judge({.host_distrusted = distrusted, .session_over = true}),
-                  device->rows > 0, 0, "", shared_.needs.clock.now_wall()});
+  const std::unique_ptr<StageDevice> device = std::move(device_);
+  const bool distrusted = shared_.distrusted.contains(device->place().host);
+  ends.push_back({device->work(), judge({.host_distrusted = distrusted, .session_over = true}),
+                  device->rows() > 0, 0, "", shared_.needs.clock.now_wall()});
   return ends;
 }
 

@@ -170,8 +170,11 @@ Result<std::vector<LedgerRow>> LedgerTable::pending(SessionId session) {
   return all_of(std::move(query), work_of);
 }
 
-Result<std::vector<SessionId>> LedgerTable::unended_sessions() {
-  Query query = store_.query("SELECT id FROM session WHERE ended_at_ms = 0");
+Result<std::vector<SessionId>> LedgerTable::unsettled_sessions() {
+  Query query = store_.query(
+      "SELECT id FROM session WHERE ended_at_ms = 0 UNION SELECT session_id FROM ledger WHERE "
+      "session_id <> 0 AND NOT EXISTS (SELECT 1 FROM receipt WHERE ledger_id = ledger.id AND "
+      "verdict <> 'pending')");
   return all_of<SessionId>(std::move(query),
                            [](const Query& row) { return SessionId{row.integer(0)}; });
 }

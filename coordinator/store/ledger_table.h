@@ -95,7 +95,8 @@ class LedgerTable {
   Result<Newest> newest(HostId host);
 
   Result<std::vector<LedgerRow>> pending(SessionId session);
-  Result<std::vector<SessionId>> unended_sessions();
+  // Those that have not ended, and those that have with work that was still being checked.
+  Result<std::vector<SessionId>> unsettled_sessions();
   Result<std::vector<UnendedLease>> unended_leases();
 
   // One host's in order of number.

@@ -110,6 +110,11 @@ SubmitAnswer Broker::submit(const Submission& submission, Millis now) {
   core_->see(now);
   return core_->submit(submission);
 }
+void Broker::stage_checked(HostId host, bool right, Millis now) {
+  core_->see(now);
+  core_->stage_checked(host, right);
+}
+HostChanged Broker::record(HostId host) const { return core_->record(host); }
 void Broker::tick(Millis now) { core_->tick(now); }
 Millis Broker::next_due() const { return core_->next_due(); }
 void Broker::outage(Millis from, Millis to) { core_->outage(from, to); }

@@ -413,6 +413,10 @@ class Broker {
   bool fail(const LeaseName& name, Millis now);
   SubmitAnswer submit(const Submission& submission, Millis now);
 
+  // A stage of a session was checked: it counts as the check of a unit does.
+  void stage_checked(HostId host, bool right, Millis now);
+  HostChanged record(HostId host) const;  // What is thought of it; zeros when it is not known.
+
   // What time alone does: leases expire, audits are drawn. Call it at least when it is due.
   void tick(Millis now);
   Millis next_due() const;  // Of tick(); far away when nothing waits.

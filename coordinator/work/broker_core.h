@@ -20,6 +20,8 @@ class Broker::Core {
   // As in Broker, except that see() is told the time first; only tick() takes it itself.
   Result<void> restore(const BrokerRows& rows);
   Result<void> take_up(const BrokerRows& rows);
+  void stage_checked(HostId host, bool right);
+  HostChanged record(HostId host) const;
   bool knows_job(JobId job) const { return job_by_id_.find(job.value) != kNoSlot; }
   void host_known(const HostFacts& facts);
   void device_ready(const DeviceFacts& facts);

@@ -369,6 +369,25 @@ void Broker::Core::confirm_vouched(Slot host) {
   }
 }
 
+void Broker::Core::stage_checked(HostId host, bool right) {
+  const Slot slot = host_by_id_.find(host.value);
+  if (slot == kNoSlot) return;
+  if (right) {
+    ++hosts_[slot].valid_in_row;
+    touch(slot);
+  } else {
+    blame(slot);
+  }
+  settle_all();
+}
+
+HostChanged Broker::Core::record(HostId host) const {
+  const Slot slot = host_by_id_.find(host.value);
+  if (slot == kNoSlot) return {.host = host};
+  const Host& known = hosts_[slot];
+  return {host, known.valid_in_row, known.wrong, known.quarantined_until};
+}
+
 // It was wrong, beyond doubt.
 void Broker::Core::blame(Slot slot) {
   Host& host = hosts_[slot];

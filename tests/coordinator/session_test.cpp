@@ -7,6 +7,7 @@
 #include <set>
 
 #include "coordinator/session/kept_inputs.h"
+#include "coordinator/work/stage_audit.h"
 #include "tests/coordinator/faulty_vfs.h"
 #include "tests/coordinator/world.h"
 
@@ -14,6 +15,13 @@ using namespace shoal;
 using namespace shoal::test;
 
 namespace {
+
+void with_checks(CoordinatorSettings& settings) {
+  settings.session.audits_max = 4;
+  settings.session.rows_max = 5;
+}
+
+void with_standbys(CoordinatorSettings& settings) { settings.session.standbys_max = 16; }
 
 // The world, with a published model and so many hosts.
 struct Scene {
@@ -28,6 +36,25 @@ struct Scene {
       if (host->options.name == reference.hosts.at(stage)) return *host;
     }
     qFatal("no such host");
+  }
+  // Leases that its host was told are pending, and nothing later. What the toy's rows are worth
+  // rounds to no credit at all.
+  size_t pending_of(FakeHost& host) {
+    std::set<LeaseId> pending;
+    for (const Receipt& receipt : host.receipts()) {
+      if (receipt.verdict == ReceiptVerdict::kPending) {
+        pending.insert(receipt.lease);
+      } else {
+        pending.erase(receipt.lease);
+      }
+    }
+    return pending.size();
+  }
+  static int count_in(const std::string& text, const std::string& what) {
+    int count = 0;
+    for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1))
+      ++count;
+    return count;
   }
   int stages_open() {
     world.settle();
@@ -60,6 +87,21 @@ class SessionTest : public QObject {
   void an_owners_no_fails_nobodys_session();
   void a_store_that_fails_at_the_end_pays_later();
   void a_liar_is_left_alone();
+  void honest_stages_are_checked_and_confirmed_later();
+  void a_liar_in_the_chain_is_named_data();
+  void a_liar_in_the_chain_is_named();
+  void a_lie_that_is_found_late_is_told_and_ends_the_liars_work();
+  void a_liar_that_checks_is_named_itself();
+  void without_a_trusted_host_two_outvote_one();
+  void a_check_gives_way();
+  void who_was_right_often_is_checked_seldom();
+  void a_restart_in_a_check_costs_nobody_anything();
+  void auditors_are_strangers_of_another_network_first();
+  void three_answers_say_who_was_wrong();
+  void a_loaded_standby_takes_over_without_opening();
+  void a_standby_gives_way();
+  void a_device_that_is_wanted_back_is_left_between_two_tokens_data();
+  void a_device_that_is_wanted_back_is_left_between_two_tokens();
   void two_sessions_share_the_devices();
   void dropping_the_call_frees_everything();
   void a_restart_marks_what_was_running();
@@ -271,7 +313,9 @@ void SessionTest::a_host_that_is_killed_between_tokens_changes_nothing() {
   const Generated reference = scene.world.generate({});
   for (size_t stage = 0; stage < 3; ++stage) {
     for (const size_t at : {size_t{1}, size_t{6}, size_t{11}, size_t{12}}) {
-      FakeHost& victim = scene.host_of_stage(reference, stage);
+      // What was measured meanwhile may have changed the plan.
+      const Generated planned = scene.world.generate({});
+      FakeHost& victim = scene.host_of_stage(planned, stage);
       const Generated run = scene.world.generate({.on_token = [&](size_t count) {
         if (count == at) victim.kill();
       }});
@@ -443,6 +487,382 @@ void SessionTest::a_liar_is_left_alone() {
   for (const auto& failover : run.failovers) QVERIFY(failover.replacement != liar.options.name);
 }
 
+// Goal: a check changes nothing for those who are honest but when they are paid, and the one who
+// checks is paid as well.
+void SessionTest::honest_stages_are_checked_and_confirmed_later() {
+  Scene scene(5, with_checks);
+  const Generated run = scene.world.generate({});
+  QCOMPARE(run.ids, toy_tokens(run.prompt_ids, 12, 5));
+  const size_t positions = run.prompt_ids.size() + run.ids.size() - 1;
+  QCOMPARE(run.relayed_bytes, uint64_t{positions * 2 * kToyWidth * 4});  // Without the checks'.
+  for (size_t stage = 0; stage < 3; ++stage) {
+    const std::vector<Receipt> receipts = scene.host_of_stage(run, stage).receipts();
+    QVERIFY(!receipts.empty());
+    QCOMPARE(receipts[0].verdict, ReceiptVerdict::kPending);
+  }
+  scene.world.pass_time(Millis{10'000});
+  uint64_t rows = 0;
+  for (auto& host : scene.world.hosts) {
+    QCOMPARE(scene.pending_of(*host), size_t{0});
+    for (const Receipt& receipt : host->receipts()) {
+      QVERIFY(receipt.verdict != ReceiptVerdict::kRejected);
+      if (receipt.verdict == ReceiptVerdict::kConfirmed) rows += receipt.rows;
+    }
+  }
+  QCOMPARE(rows, uint64_t{2 * 3 * positions});  // Each stage twice.
+  const std::string events = scene.world.events_text();
+  QVERIFY(events.find("check_differs") == std::string::npos);
+  QVERIFY(events.find("liar_found") == std::string::npos);
+  QCOMPARE(scene.stages_open(), 0);
+}
+
+void SessionTest::a_liar_in_the_chain_is_named_data() {
+  QTest::addColumn<int>("stage");
+  QTest::addColumn<int>("from");
+  for (int stage = 0; stage < 3; ++stage) {
+    // In the prompt, at the first token, and later on.
+    for (const int from : {3, 13, 14, 25}) {
+      const std::string name = "stage " + std::to_string(stage) + " from " + std::to_string(from);
+      QTest::newRow(name.c_str()) << stage << from;
+    }
+  }
+}
+
+// Goal: the session of a liar ends with the right text, and says what was wrong. Method: steps that
+// take time, so that a check follows the stream.
+void SessionTest::a_liar_in_the_chain_is_named() {
+  QFETCH(int, stage);
+  QFETCH(int, from);
+  Scene scene(6, with_checks);
+  // The fastest are planned; the trusted one, of the others, is there to judge.
+  for (size_t i = 0; i < 3; ++i) scene.world.hosts[i]->options.bytes_per_second = 4e9;
+  for (auto& host : scene.world.hosts) host->report();
+  scene.world.trust(*scene.world.hosts[5]);
+  const Generated reference = scene.world.generate({.tokens_max = 40});
+  scene.world.pass_time(Millis{10'000});
+  FakeHost& liar = scene.host_of_stage(reference, static_cast<size_t>(stage));
+  QVERIFY(!scene.world.hosts[5]->steps || &liar != scene.world.hosts[5].get());
+  liar.lies_from = from;
+  for (auto& host : scene.world.hosts) host->step_ms = 20;
+  const Generated run = scene.world.generate({.tokens_max = 40});
+  QCOMPARE(run.ids, reference.ids);
+  QCOMPARE(run.text, reference.text);
+  QCOMPARE(run.failovers.size(), size_t{1});
+  QCOMPARE(run.failovers[0].stage, static_cast<uint32_t>(stage));
+  // What was sent up to where the text was taken up again is right, and then all of it.
+  const size_t good = run.failovers[0].at_token;
+  const size_t wrong = run.streamed.size() - run.ids.size();
+  QVERIFY(good <= static_cast<size_t>(std::max(from - 13, 0)));
+  const std::string cause = run.failovers[0].cause;
+  QVERIFY2(cause.find("a check found wrong answers") == 0, cause.c_str());
+  QCOMPARE(cause.find("sent") != std::string::npos, wrong > 0);
+  if (wrong > 1) {
+    QVERIFY2(cause.find("the last " + std::to_string(wrong) + " tokens") != std::string::npos,
+             cause.c_str());
+  }
+  for (size_t i = 0; i < good; ++i) QCOMPARE(run.streamed[i], run.ids[i]);
+  for (size_t i = good; i < run.ids.size(); ++i) QCOMPARE(run.streamed[i + wrong], run.ids[i]);
+  scene.world.pass_time(Millis{30'000});
+  const std::string events = scene.world.events_text();
+  QCOMPARE(scene.count_in(events, "liar_found"), 1);
+  QVERIFY2(events.find(": " + liar.options.name + " cpu answered wrongly from position " +
+                       std::to_string(stage == 2 ? std::max(from, 13) : from) + " on") !=
+               std::string::npos,
+           events.c_str());
+  for (auto& host : scene.world.hosts) {
+    QCOMPARE(scene.pending_of(*host), size_t{0});
+    bool rejected = false;
+    for (const Receipt& receipt : host->receipts()) {
+      rejected |= receipt.verdict == ReceiptVerdict::kRejected;
+    }
+    QCOMPARE(rejected, host.get() == &liar);
+  }
+  QCOMPARE(scene.stages_open(), 0);
+  QVERIFY(events.find(run.text) == std::string::npos);
+}
+
+void SessionTest::a_lie_that_is_found_late_is_told_and_ends_the_liars_work() {
+  Scene scene(6, with_checks);
+  scene.world.trust(*scene.world.hosts[5]);
+  const Generated reference = scene.world.generate({});
+  scene.world.pass_time(Millis{10'000});
+  FakeHost& liar = scene.host_of_stage(reference, 1);
+  liar.lies_from = 20;
+  const Generated run = scene.world.generate({});
+  QVERIFY(run.ids != reference.ids);  // Nothing takes time here: it is over before it is checked.
+  QVERIFY(run.failovers.empty());
+  scene.world.pass_time(Millis{10'000});
+  const std::string events = scene.world.events_text();
+  QCOMPARE(scene.count_in(events, "liar_found"), 1);
+  QVERIFY2(events.find(liar.options.name + " cpu answered wrongly from position 20 on") !=
+               std::string::npos,
+           events.c_str());
+  QVERIFY2(events.find("the last 5 tokens of the session's answer, which has been given, are "
+                       "wrong") != std::string::npos,
+           events.c_str());
+  QCOMPARE(liar.receipts().back().verdict, ReceiptVerdict::kRejected);
+  QCOMPARE(liar.receipts().back().reason, std::string("credit.wrong_answer"));
+  // It gets no work for a day.
+  const int opened = liar.stages_opened;
+  QCOMPARE(scene.world.generate({}).ids, reference.ids);
+  scene.world.pass_time(Millis{10'000});
+  QCOMPARE(liar.stages_opened, opened);
+}
+
+void SessionTest::a_liar_that_checks_is_named_itself() {
+  Scene scene(5, with_checks);
+  for (size_t i = 0; i < 3; ++i) scene.world.hosts[i]->options.bytes_per_second = 4e9;
+  for (auto& host : scene.world.hosts) host->report();
+  const Generated reference = scene.world.generate({});
+  scene.world.pass_time(Millis{10'000});
+  for (const std::string& name : reference.hosts) QVERIFY(name < "h3");
+  // Only it is free to check, and the trusted one.
+  FakeHost& liar = *scene.world.hosts[3];
+  liar.lies_from = 6;
+  scene.world.trust(*scene.world.hosts[4]);
+  for (int i = 0; i < 8; ++i) {
+    QCOMPARE(scene.world.generate({}).ids, reference.ids);
+    scene.world.pass_time(Millis{10'000});
+  }
+  const std::string events = scene.world.events_text();
+  // It may have checked two stages before the first finding.
+  QVERIFY(scene.count_in(events, "liar_found") >= 1);
+  QCOMPARE(scene.count_in(events, "liar_found"),
+           scene.count_in(events, "h3, which was to check it"));
+  QVERIFY2(
+      events.find("h3, which was to check it, answered wrongly at position ") != std::string::npos,
+      events.c_str());
+  for (auto& host : scene.world.hosts) {
+    QCOMPARE(scene.pending_of(*host), size_t{0});
+    for (const Receipt& receipt : host->receipts()) {
+      if (host.get() != &liar) QVERIFY(receipt.verdict != ReceiptVerdict::kRejected);
+    }
+  }
+}
+
+void SessionTest::without_a_trusted_host_two_outvote_one() {
+  Scene scene(6, with_checks);
+  const Generated reference = scene.world.generate({});
+  scene.world.pass_time(Millis{10'000});
+  FakeHost& liar = scene.host_of_stage(reference, 0);
+  liar.lies_from = 9;
+  scene.world.generate({});
+  scene.world.pass_time(Millis{10'000});
+  const std::string events = scene.world.events_text();
+  QVERIFY2(events.find(liar.options.name + " cpu answered wrongly from position 9 on") !=
+               std::string::npos,
+           events.c_str());
+  QCOMPARE(scene.count_in(events, "liar_found"), 1);
+}
+
+// Goal: a session gets the device that a check is on, at once, and the check is made up for later.
+void SessionTest::a_check_gives_way() {
+  Scene scene(2, with_checks);
+  World& world = scene.world;
+  for (auto& host : world.hosts) host->options.memory = 12'000'000;  // Room for one stage each.
+  for (auto& host : world.hosts) host->report();
+  const Generated first = world.generate({.stages_min = 1});
+  // The other one checks, and takes its time.
+  FakeHost& worker = scene.host_of_stage(first, 0);
+  FakeHost& checker = world.hosts[0].get() == &worker ? *world.hosts[1] : *world.hosts[0];
+  checker.step_ms = 2'000;
+  world.pass_time(Millis{1'000});
+  QCOMPARE(checker.stages_open, 1);
+  checker.step_ms = 0;
+  const Generated second = world.generate({.stages_min = 2});
+  QCOMPARE(second.ids, first.ids);
+  QVERIFY(second.failovers.empty());
+  world.pass_time(Millis{30'000});
+  for (auto& host : world.hosts) QCOMPARE(scene.pending_of(*host), size_t{0});
+  QVERIFY(world.events_text().find("check_differs") == std::string::npos);
+  QCOMPARE(scene.stages_open(), 0);
+}
+
+void SessionTest::who_was_right_often_is_checked_seldom() {
+  Scene scene(2, [](CoordinatorSettings& settings) {
+    with_checks(settings);
+    settings.jobs.rules.newcomer_units = 5;
+    settings.jobs.rules.audit_floor = 0;
+  });
+  scene.world.hosts[0]->options.bytes_per_second = 4e9;
+  scene.world.hosts[0]->report();
+  const auto checks = [&] { return scene.world.hosts[1]->stages_opened; };
+  for (int i = 0; i < 5; ++i) {
+    scene.world.generate({.stages_min = 1});
+    scene.world.pass_time(Millis{2'000});
+    QCOMPARE(checks(), i + 1);
+  }
+  for (int i = 0; i < 40; ++i) {
+    scene.world.generate({.stages_min = 1});
+    scene.world.pass_time(Millis{2'000});
+  }
+  // Of the n-th one in n is expected: the sum is below four more.
+  QVERIFY2(checks() >= 6 && checks() <= 20, qPrintable(QString::number(checks())));
+}
+
+void SessionTest::a_restart_in_a_check_costs_nobody_anything() {
+  Scene scene(4, with_checks);
+  const Generated run = scene.world.generate({});
+  FakeHost& worker = scene.host_of_stage(run, 1);
+  QVERIFY(scene.pending_of(worker) > 0);
+  scene.world.stop();
+  scene.world.start();
+  for (auto& host : scene.world.hosts) host->connect();
+  QCOMPARE(scene.pending_of(worker), size_t{0});
+  QCOMPARE(worker.receipts().back().verdict, ReceiptVerdict::kConfirmed);
+}
+
+void SessionTest::auditors_are_strangers_of_another_network_first() {
+  const FragmentCost cost = {.weights = Bytes{1000}, .flops_per_row = Flops{100}};
+  const AuditorRequest request{.fragments = {&cost, 1}, .context = 10, .rows_max = 1};
+  const Bytes needed = stage_memory(request.fragments, 10, 1);
+  AuditorCandidate good;
+  good.device.exact = true;
+  good.device.memory_free = needed;
+  const auto best = [&](std::vector<AuditorCandidate> candidates, bool trusted_only = false) {
+    AuditorRequest asked = request;
+    asked.trusted_only = trusted_only;
+    return best_auditors(asked, candidates);
+  };
+  const auto with = [&](auto change) {
+    AuditorCandidate candidate = good;
+    change(candidate);
+    return candidate;
+  };
+  const AuditorCandidate near = with([](auto& it) { it.same_address = true; });
+  const AuditorCandidate inside = with([](auto& it) { it.in_session = true; });
+  QCOMPARE(best({good}), (std::vector<size_t>{0}));
+  QCOMPARE(best({near, inside, good, good}), (std::vector<size_t>{2, 3}));  // Drawn of these.
+  QCOMPARE(best({near, inside}), (std::vector<size_t>{1}));
+  QCOMPARE(best({near}), (std::vector<size_t>{0}));
+  QVERIFY(best({with([](auto& it) { it.busy = true; })}).empty());
+  QVERIFY(best({with([](auto& it) { it.barred = true; })}).empty());
+  QVERIFY(best({with([](auto& it) { it.same_owner = true; })}).empty());
+  QVERIFY(best({with([](auto& it) { it.device.exact = false; })}).empty());
+  QVERIFY(best({with([](auto& it) { it.device.denied = true; })}).empty());
+  QVERIFY(best({with([](auto& it) { it.device.memory_free.count -= 1; })}).empty());
+  QVERIFY(best({good}, /*trusted_only=*/true).empty());
+  const AuditorCandidate trusted = with([](auto& it) { it.device.trusted = true; });
+  QCOMPARE(best({good, trusted}, /*trusted_only=*/true), (std::vector<size_t>{1}));
+  QVERIFY(best({}).empty());
+}
+
+void SessionTest::three_answers_say_who_was_wrong() {
+  const Digest a = digest_of(as_bytes("a")), b = digest_of(as_bytes("b")),
+               c = digest_of(as_bytes("c"));
+  for (const bool trusted : {false, true}) {
+    QCOMPARE(settle(a, b, a, trusted), Settlement::kAuditor);
+    QCOMPARE(settle(a, b, b, trusted), Settlement::kAccused);
+  }
+  QCOMPARE(settle(a, b, c, true), Settlement::kBoth);
+  QCOMPARE(settle(a, b, c, false), Settlement::kOpen);
+}
+
+void SessionTest::a_loaded_standby_takes_over_without_opening() {
+  Scene scene(6, with_standbys);
+  for (auto& host : scene.world.hosts) host->step_ms = 20;
+  const Generated reference = scene.world.generate({});
+  scene.world.settle();
+  std::map<std::string, int> opened;
+  const Generated run = scene.world.generate({.on_token = [&](size_t count) {
+    if (count != 6) return;
+    for (auto& host : scene.world.hosts) {
+      QCOMPARE(host->stages_open, 1);  // One works, or stands by, on each.
+      opened[host->options.name] = host->stages_opened;
+    }
+    scene.host_of_stage(reference, 1).kill();
+  }});
+  QCOMPARE(run.ids, reference.ids);
+  QCOMPARE(run.failovers.size(), size_t{1});
+  for (auto& host : scene.world.hosts) {
+    if (host->options.name != run.failovers[0].replacement) continue;
+    QCOMPARE(host->stages_opened, opened[host->options.name]);
+  }
+  // What it replays comes in one step: the prompt's 14 and five tokens.
+  QVERIFY2(run.failovers[0].gap_ms <= 3 * 20 + 20 + 30,
+           qPrintable(QString::number(run.failovers[0].gap_ms)));
+  QCOMPARE(scene.stages_open(), 0);
+  for (auto& host : scene.world.hosts) {
+    if (!host->connected()) continue;
+    QCOMPARE(scene.pending_of(*host), size_t{0});
+    for (const Receipt& receipt : host->receipts()) QVERIFY(receipt.rows > 0);
+  }
+}
+
+void SessionTest::a_standby_gives_way() {
+  Scene scene(4, with_standbys);
+  World& world = scene.world;
+  const Generated reference = world.generate({});
+  for (auto& host : world.hosts) {
+    host->options.memory = 8'000'000;
+    host->report();
+    host->step_ms = 50;
+  }
+  kj::Promise<Generated> first = world.generate_promise({});
+  world.pass_time(Millis{300});
+  QCOMPARE(scene.stages_open(), 4);
+  // The whole model fits only the device that stands by.
+  const Generated second = world.generate({.stages_min = 1});
+  QCOMPARE(second.ids, reference.ids);
+  const Generated run = world.run(kj::mv(first));
+  QCOMPARE(run.ids, reference.ids);
+  QVERIFY(run.failovers.empty());
+  QVERIFY(std::ranges::find(run.hosts, second.hosts[0]) == run.hosts.end());
+  QCOMPARE(scene.stages_open(), 0);
+}
+
+void SessionTest::a_device_that_is_wanted_back_is_left_between_two_tokens_data() {
+  QTest::addColumn<int>("stage");
+  QTest::addColumn<int>("available_ms");
+  for (int stage = 0; stage < 3; ++stage) {
+    QTest::newRow(("drains, stage " + std::to_string(stage)).c_str()) << stage << 0;
+    QTest::newRow(("in ten seconds, stage " + std::to_string(stage)).c_str()) << stage << 10'000;
+  }
+}
+
+// Goal: no token waits for it, and nothing of it counts as a failure.
+void SessionTest::a_device_that_is_wanted_back_is_left_between_two_tokens() {
+  QFETCH(int, stage);
+  QFETCH(int, available_ms);
+  Scene scene(4, with_standbys);
+  World& world = scene.world;
+  for (auto& host : world.hosts) {
+    host->step_ms = 20;
+    // Those three are planned, whatever was measured of the way to them.
+    host->options.bytes_per_second = host == world.hosts.back() ? 1e6 : 4e9;
+    host->report();
+  }
+  const Generated reference = world.generate({.tokens_max = 40});
+  FakeHost& wanted = scene.host_of_stage(reference, static_cast<size_t>(stage));
+  std::vector<Millis> at;
+  const Generated run =
+      world.generate({.tokens_max = 40, .on_token = [&](size_t count) {
+                        at.push_back(world.clock.now_monotonic());
+                        if (count != 5) return;
+                        if (available_ms == 0) {
+                          wanted.options.state = rpc::DeviceReport::State::DRAINING;
+                        } else {
+                          wanted.options.available_ms = static_cast<uint64_t>(available_ms);
+                        }
+                        world.tasks().add(wanted.report_promise());
+                      }});
+  QCOMPARE(run.ids, reference.ids);
+  QCOMPARE(run.streamed, run.ids);
+  QVERIFY(run.failovers.empty());
+  QVERIFY(std::ranges::find(run.hosts, wanted.options.name) == run.hosts.end());
+  for (size_t i = 1; i < at.size(); ++i) {
+    QVERIFY2((at[i] - at[i - 1]).count <= 3 * 20 + 30, qPrintable(QString::number(i)));
+  }
+  const std::string events = world.events_text();
+  QVERIFY2(events.find("stage_handed_over: fragments") != std::string::npos, events.c_str());
+  QVERIFY(events.find("stage_lost") == std::string::npos);
+  QCOMPARE(scene.pending_of(wanted), size_t{0});
+  for (const Receipt& receipt : wanted.receipts()) {
+    QVERIFY(receipt.verdict != ReceiptVerdict::kRejected);
+  }
+  QCOMPARE(scene.stages_open(), 0);
+}
+
 void SessionTest::two_sessions_share_the_devices() {
   Scene scene(3);
   const Generated first = scene.world.generate({});
@@ -532,6 +952,18 @@ void SessionTest::kept_inputs_spill_and_come_back() {
     const auto got = kept.read(first, count);
     QVERIFY(got.ok());
     QVERIFY(std::ranges::equal(got.value(), std::span(all).subspan(first * 8, count * 8)));
+  }
+  // What is taken back, in memory or in the file, is gone, and others can follow.
+  for (const uint64_t rows :
+       {kept.rows(), kept.rows() - 3, uint64_t{6}, uint64_t{5}, uint64_t{2}}) {
+    QVERIFY(kept.truncate(rows).ok());
+    QCOMPARE(kept.rows(), rows);
+    all.resize(8 * rows);
+    ByteVector more(16);
+    random.fill(more);
+    all.insert(all.end(), more.begin(), more.end());
+    QVERIFY(kept.append(more).ok());
+    QVERIFY(std::ranges::equal(kept.read(0, kept.rows()).value(), all));
   }
   // Nothing to find, and nothing to leave behind.
   QVERIFY(std::filesystem::is_empty(folder / "spill"));

@@ -51,6 +51,20 @@ class FakeStageServer final : public rpc::Stage::Server {
         rpc::throw_error({ErrorCode::kNonFinite,
                           host_.refusal.empty() ? "an op made an infinity" : host_.refusal});
     }
+    if (host_.step_ms == 0) return answer(kj::mv(context), faulty);
+    context.allowCancellation();
+    return host_.world.timer.afterDelay(static_cast<int64_t>(host_.step_ms) * kj::MILLISECONDS)
+        .then([this, context = kj::mv(context), faulty]() mutable {
+          return answer(kj::mv(context), faulty);
+        });
+  }
+
+ private:
+  bool lies_at(uint32_t position) const {
+    return host_.lies_from >= 0 && position >= host_.lies_from;
+  }
+
+  kj::Promise<void> answer(StepContext context, bool faulty) {
     const auto input = context.getParams().getInput();
     const auto positions = input.getPositions();
     auto output = context.getResults().initOutput();
@@ -75,11 +89,15 @@ class FakeStageServer final : public rpc::Stage::Server {
       for (uint i = 0; i < draws.size(); ++i) {
         tokens.set(i, ToyStage::draw(rows[draws[i].getRow()], draws[i].getSampling().getSeed(),
                                      draws[i].getPosition()));
+        if (lies_at(positions[draws[i].getRow()])) tokens.set(i, tokens[i] == 40 ? 41 : 40);
         if (faulty && host_.fault == Fault::kToken) tokens.set(i, kToyVocabulary);
       }
       return kj::READY_NOW;
     }
     ByteWriter hidden;
+    for (uint i = 0; i < positions.size(); ++i) {
+      if (lies_at(positions[i])) rows[i][1] += 1;
+    }
     for (const auto& row : rows) {
       for (const float value : row) {
         hidden.f32(faulty && host_.fault == Fault::kNonFinite
@@ -93,7 +111,6 @@ class FakeStageServer final : public rpc::Stage::Server {
     return kj::READY_NOW;
   }
 
- private:
   FakeHost& host_;
   ToyStage stage_;
 };
@@ -298,6 +315,9 @@ kj::TaskSet& World::tasks() { return *tasks_; }
 
 void World::start() {
   DataFolder data = open_data_folder(folder / "data", "").value();
+  // Who wants these says so: they open stages, and take steps of hosts.
+  data.settings.session.audits_max = 0;
+  data.settings.session.standbys_max = 0;
   if (adjust_) adjust_(data.settings);
   if (store_vfs != nullptr) {
     data.store = nullptr;
@@ -328,6 +348,13 @@ FakeHost& World::add_host(const std::string& name, HostOptions options) {
   hosts.push_back(std::make_unique<FakeHost>(*this, std::move(options)));
   hosts.back()->connect();
   return *hosts.back();
+}
+
+void World::trust(const FakeHost& host) {
+  auto request = admin().setHostStandingRequest();
+  request.setHostId(host.id);
+  request.setStanding(rpc::HostInfo::Standing::TRUSTED);
+  run(request.send().ignoreResult());
 }
 
 void World::publish(const ToyModel& model, const std::string& purpose, const std::string& group) {

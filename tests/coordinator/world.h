@@ -81,7 +81,10 @@ class FakeHost {
   int steps = 0;
   int stages_open = 0;
   int stages_opened = 0;
-  bool silent = false;  // Sends no pings.
+  // Its answers for positions from this one on are wrong, but look like answers. -1: none is.
+  int64_t lies_from = -1;
+  uint64_t step_ms = 0;  // How long a step takes.
+  bool silent = false;   // Sends no pings.
   bool read_shards_on_open = true;
   std::vector<SecretBytes> keys_seen;
   std::string refusal;  // What its errors say; empty: something usual.
@@ -131,6 +134,7 @@ class World {
   void kill();
 
   FakeHost& add_host(const std::string& name, HostOptions options = {});  // Connected.
+  void trust(const FakeHost& host);
   void publish(const ToyModel& model, const std::string& purpose = "",
                const std::string& group = "");
   rpc::Admin::Client admin() { return coordinator->admin_door().castAs<rpc::Admin>(); }
