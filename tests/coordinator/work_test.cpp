@@ -67,33 +67,28 @@ void WorkTest::work_is_bounded_whatever_the_manifest_says() {
 }
 
 void WorkTest::what_counts_data() {
-  QTest::addColumn<bool>("wrong");
-  QTest::addColumn<bool>("distrusted");
-  QTest::addColumn<bool>("over");
-  QTest::addColumn<bool>("forgotten");
-  QTest::addColumn<int>("verdict");
+  QTest::addColumn<LeaseEnd>("end");
+  QTest::addColumn<Verdict>("verdict");
   QTest::addColumn<QString>("reason");
-  const int pending = int(Verdict::kPending), confirmed = int(Verdict::kConfirmed),
-            rejected = int(Verdict::kRejected);
-  QTest::newRow("lost in mid-session") << false << false << false << false << pending << "";
-  QTest::newRow("session over") << false << false << true << false << confirmed << "";
-  QTest::newRow("wrong") << true << false << false << false << rejected << "credit.wrong_answer";
-  QTest::newRow("wrong, over") << true << false << true << false << rejected
+  const Verdict rejected = Verdict::kRejected;
+  QTest::newRow("lost in mid-session") << LeaseEnd{} << Verdict::kPending << "";
+  QTest::newRow("session over") << LeaseEnd{.session_over = true} << Verdict::kConfirmed << "";
+  QTest::newRow("wrong") << LeaseEnd{.wrong_answer = true} << rejected << "credit.wrong_answer";
+  QTest::newRow("wrong, over") << LeaseEnd{.wrong_answer = true, .session_over = true} << rejected
                                << "credit.wrong_answer";
-  QTest::newRow("a liar's other stage")
-      << false << true << true << false << rejected << "credit.host_distrusted";
-  QTest::newRow("forgotten") << false << false << false << true << rejected
+  QTest::newRow("a liar's other stage") << LeaseEnd{.host_distrusted = true, .session_over = true}
+                                        << rejected << "credit.host_distrusted";
+  QTest::newRow("forgotten") << LeaseEnd{.forgotten = true} << rejected
                              << "credit.coordinator_restarted";
+  QTest::newRow("banned") << LeaseEnd{.host_banned = true, .session_over = true} << rejected
+                          << "credit.host_banned";
 }
 void WorkTest::what_counts() {
-  QFETCH(bool, wrong);
-  QFETCH(bool, distrusted);
-  QFETCH(bool, over);
-  QFETCH(bool, forgotten);
-  QFETCH(int, verdict);
+  QFETCH(LeaseEnd, end);
+  QFETCH(Verdict, verdict);
   QFETCH(QString, reason);
-  const Judgement judgement = judge({wrong, distrusted, over, forgotten});
-  QCOMPARE(int(judgement.verdict), verdict);
+  const Judgement judgement = judge(end);
+  QCOMPARE(judgement.verdict, verdict);
   QCOMPARE(QString(judgement.reason), reason);
   QVERIFY(reason.isEmpty() || find_message(judgement.reason) != nullptr);
 }

@@ -47,7 +47,7 @@ class UnitBitsTest : public QObject {
   ~UnitBitsTest() noexcept override {}  // kj's own may throw, Qt's may not.
 
  private:
-  static constexpr uint32_t kTokens = 40;
+  static constexpr uint32_t kTokens = 90;
 
   kj::AsyncIoContext io_ = kj::setupAsyncIo();
   ByteVector file_;
@@ -167,7 +167,7 @@ class UnitBitsTest : public QObject {
   // Method: killed as soon as the first item is done, wherever the others are then.
   void a_killed_client_goes_on_with_the_same_tokens() {
     UnitWorld world(io_, model_);
-    world.add(prompts_, 2, 8, [](rpc::Unit::Builder) {});
+    world.add(prompts_, 1, 8, [](rpc::Unit::Builder) {});
     world.start();
     world.wait_for_agent([this](rpc::Snapshot::Reader snapshot) {
       if (snapshot.getWork().size() == 0) return false;

@@ -16,7 +16,7 @@ using namespace shoal;
 
 namespace {
 
-constexpr int kPatienceMs = 10'000;
+constexpr int kPatienceMs = 30'000;
 
 // The program itself, on a real display and bus, with a folder of its own and a fake client.
 class Desk {
@@ -211,8 +211,15 @@ class DesktopTest : public QObject {
     desk.write_config("[guide]\ndone=true\n");
     QProcess& shoal = desk.start({});
     TRY_WINDOW(shoal, true);
-    output_of("xdotool", {"search", "--onlyvisible", "--pid", QString::number(shoal.processId()),
-                          "--name", "^Shoal$", "windowsize", "1180", "790"});
+    // Asked for again until it is so: what the window itself asks for at first may come later.
+    QVERIFY(QTest::qWaitFor(
+        [&] {
+          output_of("xdotool",
+                    {"search", "--onlyvisible", "--pid", QString::number(shoal.processId()),
+                     "--name", "^Shoal$", "windowsize", "1180", "790"});
+          return window_size(shoal) == QSize(1180, 790);
+        },
+        kPatienceMs));
     QVERIFY(desk.kept("geometry"));
     output_of("xdotool", {"search", "--onlyvisible", "--pid", QString::number(shoal.processId()),
                           "--name", "^Shoal$", "key", "--clearmodifiers", "ctrl+w"});
