@@ -18,8 +18,8 @@ struct SessionOptions {
   int64_t device_failures_max = 5;  // Then a session leaves the device alone.
   int64_t kept_memory_max = int64_t{64}
                             << 20;  // Of one session's kept inputs; more goes to a file.
-  int64_t standbys_max = 16;        // Stages of all sessions that another device holds loaded.
-  int64_t audits_max = 4;           // Stages that are checked at a time; 0: none ever is.
+  int64_t standbys_max = 0;         // Stages of all sessions that another device holds loaded.
+  int64_t audits_max = 0;           // Stages that are checked at a time; 0: none ever is.
   int64_t live_max = 64;            // Sessions at a time.
 };
 

@@ -134,10 +134,9 @@ struct LossCause {
 // How an opening or a step failed.
 struct StepFailure {
   LossCause cause;
-  bool refused = false;    // The device said no to what it was asked.
-  bool distrust = false;   // It answered what cannot be right.
-  bool elsewhere = false;  // In another stage or session, that is.
-  bool denied = false;     // Its owner does not allow it.
+  bool refused = false;   // The device said no to what it was asked.
+  bool distrust = false;  // It answered what cannot be right.
+  bool denied = false;    // Its owner does not allow it.
 };
 
 struct StepResult {

@@ -75,16 +75,18 @@ const char* StageRunner::unfit_because() const {
   return nullptr;
 }
 
+// A wrong unit keeps its host from new stages. It takes none that runs, unless others can look at
+// what was answered so far.
 bool StageRunner::is_mistrusted() const {
-  return shared_.needs.auditor.mistrusts(device_->place().host);
+  return shared_.needs.options.audits_max > 0 &&
+         shared_.needs.auditor.mistrusts(device_->place().host);
 }
 
 void StageRunner::notice_gone() {
   if (device_ == nullptr) return;
   if (const char* const cause = unfit_because()) {
     StepFailure failure{in_our_words(cause)};
-    failure.distrust = is_mistrusted();
-    failure.elsewhere = !shared_.distrusted.contains(device_->place().host);
+    failure.distrust = shared_.distrusted.contains(device_->place().host);
     lose(failure);
   }
 }
@@ -527,8 +529,7 @@ void StageRunner::lose(const StepFailure& failure) {
 
   // A stage that answered nothing is worth nothing; a wrong answer is told in any case.
   EndedLease ended{lost->work(),
-                   judge({.wrong_answer = failure.distrust && !failure.elsewhere,
-                          .host_distrusted = failure.distrust}),
+                   judge({.wrong_answer = failure.distrust}),
                    lost->rows() > 0 || failure.distrust,
                    lost->row_in_store,
                    failure.cause.stored,

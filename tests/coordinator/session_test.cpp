@@ -9,6 +9,7 @@
 #include "coordinator/session/kept_inputs.h"
 #include "coordinator/work/stage_audit.h"
 #include "tests/coordinator/faulty_vfs.h"
+#include "tests/coordinator/unit_host.h"
 #include "tests/coordinator/world.h"
 
 using namespace shoal;
@@ -56,6 +57,19 @@ struct Scene {
       ++count;
     return count;
   }
+  // A unit of a job that is to be handed out.
+  void submit_job() {
+    auto request = world.admin().submitJobRequest();
+    request.setSpec(
+        "name = \"one\"\n[[tasks]]\nname = \"write\"\nkind = \"generate\"\nmodel = \"toy\"\n"
+        "input = \"prompts.jsonl\"\nmax_tokens = 12\n");
+    auto begun =
+        world.run(kj::Promise<capnp::Response<rpc::Admin::SubmitJobResults>>(request.send()));
+    auto write = begun.getUpload().writeRequest();
+    write.setBytes(rpc::kj_bytes(as_bytes("{\"id\": \"1\", \"prompt\": \"hello\"}\n")));
+    world.run(write.send());
+    world.run(begun.getUpload().finishRequest().send().ignoreResult());
+  }
   int stages_open() {
     world.settle();
     int open = 0;
@@ -87,6 +101,8 @@ class SessionTest : public QObject {
   void an_owners_no_fails_nobodys_session();
   void a_store_that_fails_at_the_end_pays_later();
   void a_liar_is_left_alone();
+  void without_checks_a_wrong_unit_takes_nothing_of_live_sessions();
+  void checks_and_standbys_are_off_at_first();
   void honest_stages_are_checked_and_confirmed_later();
   void a_liar_in_the_chain_is_named_data();
   void a_liar_in_the_chain_is_named();
@@ -485,6 +501,70 @@ void SessionTest::a_liar_is_left_alone() {
   QCOMPARE(run.ids, reference.ids);
   QCOMPARE(run.failovers.size(), size_t{2});
   for (const auto& failover : run.failovers) QVERIFY(failover.replacement != liar.options.name);
+}
+
+// Goal: where nothing of streams is checked, a unit's check says nothing of them: what was answered
+// stays answered and is paid. The host only gets no new stage.
+void SessionTest::without_checks_a_wrong_unit_takes_nothing_of_live_sessions() {
+  Scene scene(3, [](CoordinatorSettings& settings) {
+    settings.jobs.rules.ask_again_min = Millis{20};
+    settings.jobs.rules.ask_again_max = Millis{200};
+    settings.jobs.rules.gather = Millis{100};
+  });
+  World& world = scene.world;
+  FakeHost& worker = *world.hosts[0];
+  worker.options.devices = {"cpu", "gpu"};
+  worker.options.bytes_per_second = 4e9;
+  worker.report();
+  world.trust(*world.hosts[2]);
+  const Generated reference = world.generate({.tokens_max = 60, .stages_min = 1});
+  QCOMPARE(reference.hosts[0], std::string("h0"));
+  worker.step_ms = 200;
+  kj::Promise<Generated> running = world.generate_promise({.tokens_max = 60, .stages_min = 1});
+  world.pass_time(Millis{500});
+  QCOMPARE(worker.stages_open, 1);
+  scene.submit_job();
+  UnitHost liar(worker), other(*world.hosts[1]), judge(*world.hosts[2]);
+  liar.lies = true;
+  std::string why;
+  for (int i = 0; i < 50 && why != "batch.quarantined"; ++i) {
+    const GotUnits got = liar.lease(600, 4, "gpu");
+    why = got.why;
+    for (const GotUnit& unit : got.units) liar.submit(unit);
+    if (i > 5) {
+      other.work();
+      judge.work();
+    }
+    world.pass_time(Millis{50});
+  }
+  QCOMPARE(why, std::string("batch.quarantined"));
+  QCOMPARE(worker.stages_open, 1);
+  const Generated run = world.run(kj::mv(running));
+  QCOMPARE(run.ids, reference.ids);
+  QVERIFY(run.failovers.empty());
+  QCOMPARE(run.hosts, reference.hosts);
+  int confirmed = 0;
+  for (const Receipt& receipt : worker.receipts()) {
+    if (receipt.verdict == ReceiptVerdict::kRejected) {
+      QCOMPARE(receipt.reason, std::string("batch.wrong_result"));
+    } else if (receipt.verdict == ReceiptVerdict::kConfirmed) {
+      ++confirmed;
+    }
+  }
+  QCOMPARE(confirmed, 2);  // Each session's stage.
+  worker.step_ms = 0;
+  QVERIFY(world.generate({.stages_min = 1}).hosts[0] != "h0");
+}
+
+void SessionTest::checks_and_standbys_are_off_at_first() {
+  const TempDir folder;
+  QVERIFY(write_file_durably(folder / "coordinator.toml", {}).ok());
+  const SessionOptions read = load_coordinator_settings(folder.path()).value().session;
+  const SessionOptions made;
+  QCOMPARE(read.audits_max, int64_t{0});
+  QCOMPARE(read.standbys_max, int64_t{0});
+  QCOMPARE(made.audits_max, read.audits_max);
+  QCOMPARE(made.standbys_max, read.standbys_max);
 }
 
 // Goal: a check changes nothing for those who are honest but when they are paid, and the one who
