@@ -44,7 +44,8 @@ Result<bool> LedgerDays::go_on() {
   Making& making = *making_;
   SHOAL_TRY_ASSIGN(rows, table_.all_receipts(making.row.last_receipt_id, kTakenAtOnce));
   for (const JudgedWork& row : rows) {
-    if (day_of(row.receipt.at) > making.row.day) {
+    const int64_t day = day_of(row.receipt.at);
+    if (day > making.through && day <= making.today) {
       SHOAL_TRY(finish());
       return true;
     }
@@ -70,9 +71,15 @@ Result<void> LedgerDays::begin() {
   }
   SHOAL_TRY_ASSIGN(first, table_.all_receipts(making.row.last_receipt_id, 1));
   if (first.empty()) return {};
-  making.row.day = day_of(first.front().receipt.at);
-  if (last) making.row.day = std::max(making.row.day, last->day + 1);
-  if (making.row.day >= day_of(clock_.now_wall())) return {};
+  making.today = day_of(clock_.now_wall());
+  // What claims to be later than now is of a clock that ran ahead: it was given before now.
+  const int64_t claimed = day_of(first.front().receipt.at);
+  const int64_t given = claimed > making.today ? making.today - 1 : claimed;
+  const int64_t after = last ? last->day : 0;
+  making.row.day = std::max(given, after + 1);   // Days before 1 are none.
+  const bool ran_ahead = after >= making.today;  // The clock, when the last root was made.
+  if (given >= making.today || (making.row.day >= making.today && !ran_ahead)) return {};
+  making.through = ran_ahead ? given : making.row.day;
   making_ = std::move(making);
   return {};
 }

@@ -25,7 +25,9 @@ class LedgerDays {
 
   // Some more of what is to be done; false when every day that is over has its root. A day takes
   // all receipts after those of the day before and until its end, by the times that they state. A
-  // clock that was wrong makes a receipt belong to a later day, never to two or to none.
+  // clock that was wrong makes a receipt belong to another day, never to two or to none; and keeps
+  // no day from having its root: after a root of a day that is still to come, the next ones are
+  // numbered on from it, one for each day that is over.
   Result<bool> go_on();
 
   Result<int64_t> newest();  // 0: no day has a root.
@@ -43,6 +45,8 @@ class LedgerDays {
   // A day whose root is being made.
   struct Making {
     LedgerDayRow row;
+    int64_t through = 0;  // It takes receipts of this day and before,
+    int64_t today = 0;    // and those that claim to be later than now.
     MerkleRoot root, chunk;
     int64_t chunk_first_id = 0;
     ByteWriter chunks;

@@ -165,6 +165,7 @@ class AccountsTest : public QObject {
   void each_day_gets_one_root();
   void every_receipt_is_proved_to_be_in_its_day();
   void wrong_clocks_lose_no_receipt();
+  void a_clock_that_ran_ahead_stops_no_days();
   void changed_days_are_found();
   void hosts_read_days_over_the_wire();
   void credit_has_a_worth_when_it_is_set();
@@ -501,6 +502,58 @@ void AccountsTest::wrong_clocks_lose_no_receipt() {
   }
   QCOMPARE(receipts, int64_t{7});
   QCOMPARE(books.check().problem_count, int64_t{0});
+}
+
+// Goal: neither a receipt, nor a root, of a clock that ran ahead keeps the days after it from
+// having theirs, and no day is there that clients refuse.
+void AccountsTest::a_clock_that_ran_ahead_stops_no_days() {
+  {
+    Books books(1);
+    books.clock.set_wall(Millis{9000 * kDayMs});
+    books.add(books.hosts[0]);
+    for (const int64_t day : {1000, 1001, 1002, 1003}) {
+      books.clock.set_wall(Millis{day * kDayMs + 5});
+      books.add(books.hosts[0]);
+      books.close_days();
+      QVERIFY(books.days.newest().value() < day);
+    }
+    QCOMPARE(books.days.newest().value(), int64_t{1002});
+    const auto days = books.table.days(0, 100).value();
+    int64_t receipts = 0;
+    for (const LedgerDayRow& row : days) receipts += row.receipts;
+    QCOMPARE(receipts, int64_t{4});
+    QCOMPARE(books.check().problem_count, int64_t{0});
+  }
+  {
+    Books books(1);
+    books.add(books.hosts[0]);
+    books.clock.set_wall(Millis{9000 * kDayMs});
+    books.add(books.hosts[0]);
+    books.clock.set_wall(Millis{9001 * kDayMs});
+    books.close_days();
+    QCOMPARE(books.days.newest().value(), int64_t{9000});
+    // A day is over when it is, whatever number is left for it.
+    for (const int64_t day : {1001, 1002, 1003}) {
+      books.clock.set_wall(Millis{day * kDayMs + 5});
+      books.add(books.hosts[0]);
+      books.close_days();
+      books.close_days();
+      QCOMPARE(books.days.newest().value(), 9000 + day - 1001);
+    }
+    QCOMPARE(books.check().problem_count, int64_t{0});
+  }
+  for (const int64_t before : {0, -3}) {
+    Books books(1);
+    books.clock.set_wall(Millis{before * kDayMs + 7});
+    books.add(books.hosts[0]);
+    books.close_days();
+    books.clock.set_wall(Millis{1 * kDayMs});
+    books.close_days();
+    QVERIFY(books.table.days(INT64_MIN, 10).value().empty());
+    books.clock.set_wall(Millis{2 * kDayMs});
+    books.close_days();
+    QCOMPARE(books.table.days(INT64_MIN, 10).value().at(0).day, int64_t{1});
+  }
 }
 
 void AccountsTest::changed_days_are_found() {
