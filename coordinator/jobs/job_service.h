@@ -148,7 +148,7 @@ class JobService final : public HostRecords, private kj::TaskSet::ErrorHandler {
   // What stages of sessions were found to be counts for units as well.
   HostRecord record_of(HostId host) const override;
   void stage_checked(HostId host, bool right) override;
-  bool units_wait() const override { return live_units() > 0; }
+  bool units_wait() const override { return broker_.units_wait(); }
 
   // What hosts ask. Each answer comes after the commit of all that it depends on; a failed promise
   // says that nothing of it may be relied on, and the same call can be made again.
@@ -175,7 +175,6 @@ class JobService final : public HostRecords, private kj::TaskSet::ErrorHandler {
 
   // Everything that was decided is stored.
   kj::Promise<void> stored();
-  size_t live_units() const { return broker_.live_units(); }
 
   explicit JobService(JobNeeds needs);  // For open() alone.
 

@@ -16,6 +16,7 @@ constexpr kj::Duration kTick = 200 * kj::MILLISECONDS;
 // A stream is followed in steps of many rows, or of what came in so long.
 constexpr kj::Duration kFollow = 2 * kj::SECONDS;
 constexpr kj::Duration kWaitMax = 10 * kj::MINUTES;  // For a device, once the session is over.
+constexpr kj::Duration kCheckMax = 1 * kj::HOURS;    // For all of a check, likewise.
 constexpr size_t kAuditsMax = 256;
 constexpr size_t kEndedMax = 32;  // Of these, so many of sessions that are over.
 
@@ -41,9 +42,13 @@ const AnsweredRange* range_at(const StageTrace& trace, int64_t row) {
   return nullptr;
 }
 
-std::string stage_name(const StageTrace& trace) {
-  return "fragments " + std::to_string(trace.first_fragment) + "-" +
-         std::to_string(trace.last_fragment);
+// What is told of an answer that has been given, when a row was wrong. Empty: nothing hangs on it.
+std::string given_wrong(const SessionShared& shared, int64_t row) {
+  const auto tokens = static_cast<int64_t>(shared.tokens.size());
+  const int64_t good = std::max(shared.prompt_tokens, row + 1);
+  if (tokens <= good) return "";
+  return "; the last " + std::to_string(tokens - good) +
+         " tokens of the session's answer, which has been given, are wrong";
 }
 
 }  // namespace
@@ -54,6 +59,47 @@ struct Auditor::Difference {
   Digest was, is;  // Of the row, as it was answered, and as it was now.
 };
 
+// What one step of a check gave, beside what is kept of the same rows.
+class Auditor::Rows {
+ public:
+  Rows(const SessionShared& shared, bool tail, int64_t first, int64_t end, const StepResult& result,
+       ByteVector kept)
+      : shared_(shared),
+        tail_(tail),
+        first_(tail ? std::max(shared.prompt_tokens - 1, first) : first),
+        end_(end),
+        result_(result),
+        kept_(std::move(kept)) {}
+
+  // Of the tail, those from which a token is drawn.
+  int64_t first() const { return first_; }
+  int64_t end() const { return end_; }
+  Digest was(int64_t row) const {
+    return tail_ ? token(shared_.tokens[static_cast<size_t>(row) + 1]) : hidden(kept_, row);
+  }
+  Digest is(int64_t row) const {
+    return tail_ ? token(result_.tokens[static_cast<size_t>(row - first_)])
+                 : hidden(result_.hidden, row);
+  }
+
+ private:
+  static Digest token(int32_t token) {
+    ByteWriter writer;
+    writer.u32(static_cast<uint32_t>(token));
+    return digest_of(writer.view());
+  }
+  Digest hidden(ByteSpan rows, int64_t row) const {
+    const size_t bytes = static_cast<size_t>(shared_.model->manifest.width) * sizeof(float);
+    return digest_of(rows.subspan(static_cast<size_t>(row - first_) * bytes, bytes));
+  }
+
+  const SessionShared& shared_;
+  const bool tail_;
+  const int64_t first_, end_;
+  const StepResult& result_;
+  const ByteVector kept_;
+};
+
 struct Auditor::Audit {
   kj::Own<SessionShared> shared;
   size_t stage = 0;
@@ -61,6 +107,7 @@ struct Auditor::Audit {
   size_t rewinds = 0;                   // Of the session's, so many are known to the device.
   std::set<std::pair<HostId, std::string>> unfit;  // Devices that failed at it.
   kj::TimePoint last_step, waits_since;
+  std::optional<kj::TimePoint> ends_by;  // Once the session is over.
 
   // The first device differed, and another one is to say who is right.
   struct Dispute {
@@ -122,6 +169,14 @@ void Auditor::begin_audit(SessionShared& shared, size_t stage) {
 std::set<LeaseId> Auditor::session_over(SessionShared& shared) {
   live_.erase(&shared);
   shared.over = true;
+  // Nobody takes anything back any more.
+  if (const auto wrong = std::exchange(shared.wrong, std::nullopt)) {
+    const std::string given = given_wrong(shared, wrong->first);
+    if (!given.empty()) {
+      shared.needs.journal.note("answer_wrong", range_of(shared.stages[wrong->stage]) + given, {},
+                                shared.id);
+    }
+  }
   std::set<HostId> checked;
   std::set<SessionShared*> ended;
   for (const auto& audit : audits_) {
@@ -129,6 +184,7 @@ std::set<LeaseId> Auditor::session_over(SessionShared& shared) {
     if (audit->shared->over) ended.insert(audit->shared.get());
     if (audit->shared.get() != &shared) continue;
     audit->waits_since = timer_.now();
+    audit->ends_by = timer_.now() + kCheckMax;
     // There is nothing to check, or nobody who could ever do it.
     if (audit->trace().answered.empty() ||
         (audit->device == nullptr && !choose(*audit, /*even_busy=*/true))) {
@@ -190,13 +246,19 @@ rpc::Task<void> Auditor::run(Audit& audit) {
       co_await kj::mv(tick);
       continue;
     }
+    note_rewinds(audit);
+    if (audit.ends_by && timer_.now() > *audit.ends_by) {
+      shared.needs.journal.note("check_given_up", range_of(audit.trace()) + ": it took too long",
+                                {}, shared.id);
+      break;
+    }
     if (audit.device == nullptr) {
       rpc::Task<bool> opening = open(audit);
       const bool opened = co_await kj::mv(opening);
       if (opened) continue;
       if (shared.over && timer_.now() - audit.waits_since > kWaitMax) {
         shared.needs.journal.note(
-            "check_given_up", stage_name(audit.trace()) + ": no device could do it", {}, shared.id);
+            "check_given_up", range_of(audit.trace()) + ": no device could do it", {}, shared.id);
         break;
       }
       kj::Promise<void> tick = timer_.afterDelay(kTick);
@@ -205,11 +267,6 @@ rpc::Task<void> Auditor::run(Audit& audit) {
     }
     StageDevice& device = *audit.device;
     const int64_t ready = rows_to_compare(audit);
-    for (; audit.rewinds < shared.rewinds.size(); ++audit.rewinds) {
-      const int64_t position = shared.rewinds[audit.rewinds];
-      device.rewind(position);
-      if (audit.dispute && audit.dispute->difference.row >= position) drop_dispute(audit);
-    }
     const int64_t first = device.filled();
     const int64_t rows = std::min(device.rows_max(), ready - first);
     const bool is_late = timer_.now() - audit.last_step >= kFollow;
@@ -233,16 +290,34 @@ rpc::Task<void> Auditor::run(Audit& audit) {
       close(audit, judge({.wrong_answer = result.failure.distrust, .session_over = true}));
       continue;
     }
-    if (audit.rewinds != shared.rewinds.size() || shared.wrong) continue;
-    const std::optional<Difference> difference = compare(audit, first, rows, result);
+    if (audit.rewinds != shared.rewinds.size() || shared.wrong) {
+      device.rewind(first);  // What stays of these rows is compared then.
+      continue;
+    }
+    const Rows answers = rows_of(audit, first, rows, result);
+    const std::optional<Difference> difference = compare(audit, answers);
+    // The rows after it are still to be compared.
+    if (difference) device.rewind(difference->row + 1);
     if (audit.dispute) {
-      if (difference || device.filled() > audit.dispute->difference.row) judged(audit, difference);
+      if (difference || device.filled() > audit.dispute->difference.row) {
+        judged(audit, difference, answers);
+      }
       if (audit.done) co_return;
     } else if (difference) {
       differs(audit, *difference);
     }
   }
   finish(audit);
+}
+
+// What was taken back is compared anew, and nobody is judged by it.
+void Auditor::note_rewinds(Audit& audit) {
+  const SessionShared& shared = *audit.shared;
+  for (; audit.rewinds < shared.rewinds.size(); ++audit.rewinds) {
+    const int64_t position = shared.rewinds[audit.rewinds];
+    if (audit.device != nullptr) audit.device->rewind(position);
+    if (audit.dispute && audit.dispute->difference.row >= position) drop_dispute(audit);
+  }
 }
 
 // Whether a device was opened.
@@ -268,7 +343,6 @@ rpc::Task<bool> Auditor::open(Audit& audit) {
                                              [this, &audit] { give_way(audit); });
   audit.device = std::make_unique<StageDevice>(shared, audit.stage, offer->place, shared.rows_max,
                                                kj::mv(hold), StageDevice::Use::kCheck);
-  audit.rewinds = shared.rewinds.size();
   rpc::Task<std::optional<StepFailure>> opening = audit.device->open();
   const std::optional<StepFailure> failure = co_await kj::mv(opening);
   if (failure) {
@@ -302,7 +376,6 @@ std::optional<Pool::Offer> Auditor::choose(const Audit& audit, bool even_busy) {
     const HostId host = offer.place.host;
     AuditorCandidate candidate;
     candidate.device = offer.plan;
-    candidate.busy = !even_busy && (offer.plan.sessions > 0 || pool.is_lent(offer.place));
     candidate.barred = mistrusts(host) || shared.distrusted.contains(host) ||
                        audit.unfit.contains({host, offer.place.device});
     candidate.same_owner = owners.contains(owner_of(pool, host));
@@ -314,38 +387,34 @@ std::optional<Pool::Offer> Auditor::choose(const Audit& audit, bool even_busy) {
   request.fragments = shared.costs(audit.stage);
   request.context = shared.context;
   request.rows_max = shared.rows_max;
-  request.trusted_only = shared.needs_trust(audit.stage) || (audit.dispute && has_trusted(audit));
+  // A trusted one that could do it, now or later, is waited for.
+  request.trusted_only = audit.dispute.has_value();
+  const bool trusted_could = !best_auditors(request, candidates).empty();
+  request.trusted_only = shared.needs_trust(audit.stage) || (audit.dispute && trusted_could);
+  for (size_t i = 0; i < offers.size() && !even_busy; ++i) {
+    candidates[i].busy = offers[i].plan.sessions > 0 || pool.is_lent(offers[i].place);
+  }
   const std::vector<size_t> best = best_auditors(request, candidates);
   if (best.empty()) return std::nullopt;
   return offers[best[chance_.below(best.size())]];
-}
-
-bool Auditor::has_trusted(const Audit& audit) const {
-  const SessionShared& shared = *audit.shared;
-  const Bytes needed = stage_memory(shared.costs(audit.stage), shared.context, shared.rows_max);
-  for (const Pool::Offer& offer : shared.offers()) {
-    const bool suits = offer.plan.trusted && offer.plan.exact && !offer.plan.denied;
-    if (suits && offer.plan.memory_free >= needed &&
-        !audit.unfit.contains({offer.place.host, offer.place.device})) {
-      return true;
-    }
-  }
-  return false;
 }
 
 // Rows whose answer is known: those that the next stage was given, or whose token was drawn.
 int64_t Auditor::rows_to_compare(const Audit& audit) const {
   const SessionShared& shared = *audit.shared;
   const StageTrace& trace = audit.trace();
-  const int64_t answered = trace.answered.empty() ? 0 : trace.answered.back().end;
+  // A session that could not keep its inputs has fewer of them than answers.
+  const auto inputs = shared.is_head(audit.stage) ? static_cast<int64_t>(shared.tokens.size())
+                                                  : static_cast<int64_t>(trace.inputs->rows());
+  const int64_t answered = trace.answered.empty() ? 0 : std::min(trace.answered.back().end, inputs);
   if (shared.is_tail(audit.stage)) {
     return std::min(answered, static_cast<int64_t>(shared.tokens.size()) - 1);
   }
   return std::min(answered, static_cast<int64_t>(shared.stages[audit.stage + 1].inputs->rows()));
 }
 
-std::optional<Auditor::Difference> Auditor::compare(const Audit& audit, int64_t first, int64_t rows,
-                                                    const StepResult& result) const {
+Auditor::Rows Auditor::rows_of(const Audit& audit, int64_t first, int64_t rows,
+                               const StepResult& result) const {
   const SessionShared& shared = *audit.shared;
   const bool tail = shared.is_tail(audit.stage);
   ByteVector kept;
@@ -354,29 +423,17 @@ std::optional<Auditor::Difference> Auditor::compare(const Audit& audit, int64_t 
         static_cast<uint64_t>(first), static_cast<uint64_t>(rows));
     if (!read.ok()) rpc::throw_error(read.error());
     kept = std::move(read).value();
-    if (kept == result.hidden) return std::nullopt;
   }
-  const int64_t draw_from = std::max(shared.prompt_tokens - 1, first);
-  const size_t row_bytes = static_cast<size_t>(shared.model->manifest.width) * sizeof(float);
-  for (int64_t row = tail ? draw_from : first; row < first + rows; ++row) {
-    Digest was, is;
-    if (tail) {
-      const auto bytes_of = [](int32_t token) {
-        ByteWriter writer;
-        writer.u32(static_cast<uint32_t>(token));
-        return digest_of(writer.view());
-      };
-      was = bytes_of(shared.tokens[static_cast<size_t>(row) + 1]);
-      is = bytes_of(result.tokens[static_cast<size_t>(row - draw_from)]);
-    } else {
-      const size_t at = static_cast<size_t>(row - first) * row_bytes;
-      was = digest_of(ByteSpan(kept).subspan(at, row_bytes));
-      is = digest_of(ByteSpan(result.hidden).subspan(at, row_bytes));
-    }
+  return {shared, tail, first, first + rows, result, std::move(kept)};
+}
+
+std::optional<Auditor::Difference> Auditor::compare(const Audit& audit, const Rows& rows) const {
+  for (int64_t row = rows.first(); row < rows.end(); ++row) {
+    const Digest was = rows.was(row), is = rows.is(row);
     if (was == is) continue;
     const AnsweredRange* const range = range_at(audit.trace(), row);
-    // Of one who is known to have lied nothing is compared any more.
-    if (range == nullptr || shared.distrusted.contains(range->host)) continue;
+    // What was found wrong already is not found again.
+    if (range == nullptr || audit.shared->convicted.contains(range->lease)) continue;
     return Difference{row, *range, was, is};
   }
   return std::nullopt;
@@ -387,7 +444,7 @@ std::optional<Auditor::Difference> Auditor::compare(const Audit& audit, int64_t 
 void Auditor::differs(Audit& audit, const Difference& difference) {
   const StageWho who = audit.device->who();
   audit.shared->needs.journal.note("check_differs",
-                                   stage_name(audit.trace()) + ": " + difference.accused.host_name +
+                                   range_of(audit.trace()) + ": " + difference.accused.host_name +
                                        " and " + who.host_name + " differ at position " +
                                        std::to_string(difference.row),
                                    {}, audit.shared->id);
@@ -405,37 +462,45 @@ void Auditor::differs(Audit& audit, const Difference& difference) {
 }
 
 // A third one has come to the row at which two differ, or differs sooner.
-void Auditor::judged(Audit& audit, const std::optional<Difference>& difference) {
+void Auditor::judged(Audit& audit, const std::optional<Difference>& difference, const Rows& rows) {
   const Audit::Dispute dispute = *audit.dispute;
-  const HostId accused = dispute.difference.accused.host;
-  if (audit.shared->distrusted.contains(accused)) return drop_dispute(audit);
+  AnsweredRange accused = dispute.difference.accused;
+  int64_t row = dispute.difference.row;
   const bool trusted = is_trusted_now(*audit.shared, audit.device->place());
   const std::string judge_name = audit.device->who().host_name;
-  Settlement settlement = Settlement::kAuditor;
-  int64_t row = dispute.difference.row;
-  if (difference && difference->row < row) {
+  const bool sooner = difference && difference->row < row;
+  // What the two differed in may be there no more, or found wrong by another check.
+  const bool stale = !sooner && (row < rows.first() || rows.was(row) != dispute.difference.was);
+  if (stale || audit.shared->convicted.contains(accused.lease)) return drop_dispute(audit);
+  Settlement settlement = Settlement::kOpen;
+  if (sooner) {
     // Both others gave the same there.
-    settlement = trusted ? Settlement::kBoth : Settlement::kOpen;
+    if (trusted) settlement = Settlement::kBoth;
+    accused = difference->accused;
     row = difference->row;
-  } else if (difference) {
-    settlement = settle(dispute.difference.was, dispute.difference.is, difference->is, trusted);
+  } else {
+    settlement = settle(dispute.difference.was, dispute.difference.is, rows.is(row), trusted);
+  }
+  // The word of one who is trusted is not outvoted.
+  if (accused.trusted && !trusted && settlement == Settlement::kAccused) {
+    settlement = Settlement::kOpen;
   }
   switch (settlement) {
     case Settlement::kAccused:
       drop_dispute(audit);
-      return convict(audit, dispute.difference.accused, row,
-                     dispute.auditor.host_name + " and " + judge_name);
+      return convict(audit, accused, row, dispute.auditor.host_name + " and " + judge_name);
     case Settlement::kAuditor: return convict_auditor(audit, judge_name);
     case Settlement::kBoth:
       convict_auditor(audit, judge_name);
-      return convict(audit, dispute.difference.accused, row, judge_name);
+      return convict(audit, accused, row, judge_name);
     case Settlement::kOpen: break;
   }
-  audit.shared->needs.journal.note("check_undecided",
-                                   stage_name(audit.trace()) +
-                                       ": three hosts differ, and none of "
-                                       "them is trusted",
-                                   {}, audit.shared->id);
+  audit.shared->needs.journal.note(
+      "check_undecided",
+      range_of(audit.trace()) + (accused.trusted ? ": others differ from a trusted host"
+                                                 : ": three hosts differ, and none of them is "
+                                                   "trusted"),
+      {}, audit.shared->id);
   drop_dispute(audit);
   finish(audit);
 }
@@ -444,16 +509,12 @@ void Auditor::convict(Audit& audit, const AnsweredRange& accused, int64_t row,
                       const std::string& judges) {
   SessionShared& shared = *audit.shared;
   shared.distrusted.insert(accused.host);
-  std::string text = stage_name(audit.trace()) + ": " + accused.host_name + " " + accused.device +
+  shared.convicted.insert(accused.lease);
+  reject_work(shared, accused.host);
+  std::string text = range_of(audit.trace()) + ": " + accused.host_name + " " + accused.device +
                      " answered wrongly from position " + std::to_string(row) + " on, as " +
                      judges + " found";
-  const int64_t tokens = static_cast<int64_t>(shared.tokens.size());
-  const int64_t good = std::max(shared.prompt_tokens, row + 1);
-  if (tokens > good && shared.over) {
-    text += "; the last " + std::to_string(tokens - good) +
-            " tokens of the session's answer, which "
-            "has been given, are wrong";
-  }
+  if (shared.over) text += given_wrong(shared, row);
   shared.needs.journal.note("liar_found", text, accused.host, shared.id);
   records_->stage_checked(accused.host, false);
   if (!shared.over && (!shared.wrong || row < shared.wrong->first)) {
@@ -477,13 +538,27 @@ void Auditor::convict_auditor(Audit& audit, const std::string& judges) {
   lease.judgement = judge({.wrong_answer = true});
   pay(std::move(lease));
   audit.shared->distrusted.insert(dispute.auditor.host);
+  reject_work(*audit.shared, dispute.auditor.host);
   audit.shared->needs.journal.note("liar_found",
-                                   stage_name(audit.trace()) + ": " + dispute.auditor.host_name +
+                                   range_of(audit.trace()) + ": " + dispute.auditor.host_name +
                                        ", which was to check it, answered wrongly at position " +
                                        std::to_string(dispute.difference.row) + ", as " + judges +
                                        " found",
                                    dispute.auditor.host, audit.shared->id);
   records_->stage_checked(dispute.auditor.host, false);
+}
+
+// What of it has ended and is pending is rejected now: whoever stops meanwhile confirms nothing of
+// it. What still runs is judged as it ends.
+void Auditor::reject_work(SessionShared& shared, HostId host) {
+  for (const StageTrace& trace : shared.stages) {
+    for (const AnsweredRange& range : trace.answered) {
+      if (range.host != host) continue;
+      shared.checked_later.erase(range.lease);
+      verdicts_.push_back({range.lease, judge({.wrong_answer = true})});
+    }
+  }
+  sweep();
 }
 
 // ---- Its end -----------------------------------------------------------------------------------
@@ -542,15 +617,19 @@ void Auditor::pay(EndedLease lease) {
 }
 
 // Not at once: what is over may still be running, and a store in the middle of something.
-void Auditor::sweep(kj::Duration after) {
-  if (std::exchange(sweep_waits_, true)) return;
-  sweeping_ = timer_.afterDelay(after)
-                  .then([this] {
-                    sweep_waits_ = false;
-                    std::erase_if(audits_, [](const auto& audit) { return audit->done; });
-                    if (!store_owed()) sweep(kRetry);
-                  })
-                  .eagerlyEvaluate(nullptr);
+void Auditor::sweep() {
+  if (!std::exchange(sweep_waits_, true)) {
+    sweeping_ = keep_sweeping(0 * kj::SECONDS).eagerlyEvaluate(nullptr);
+  }
+}
+
+kj::Promise<void> Auditor::keep_sweeping(kj::Duration after) {
+  return timer_.afterDelay(after).then([this]() -> kj::Promise<void> {
+    std::erase_if(audits_, [](const auto& audit) { return audit->done; });
+    if (!store_owed()) return keep_sweeping(kRetry);
+    sweep_waits_ = false;
+    return kj::READY_NOW;
+  });
 }
 
 // False when the store does not take it now.

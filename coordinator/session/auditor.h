@@ -45,6 +45,7 @@ class Auditor {
  private:
   struct Audit;
   struct Difference;
+  class Rows;
 
   void begin_audit(SessionShared& shared, size_t stage);
   void start(Audit& audit);
@@ -52,20 +53,22 @@ class Auditor {
   rpc::Task<bool> open(Audit& audit);
   bool may_work(const Audit& audit) const;
   std::optional<Pool::Offer> choose(const Audit& audit, bool even_busy);
-  bool has_trusted(const Audit& audit) const;
+  void note_rewinds(Audit& audit);
   int64_t rows_to_compare(const Audit& audit) const;
-  std::optional<Difference> compare(const Audit& audit, int64_t first, int64_t rows,
-                                    const StepResult& result) const;
+  Rows rows_of(const Audit& audit, int64_t first, int64_t rows, const StepResult& result) const;
+  std::optional<Difference> compare(const Audit& audit, const Rows& rows) const;
   void differs(Audit& audit, const Difference& difference);
-  void judged(Audit& audit, const std::optional<Difference>& difference);
+  void judged(Audit& audit, const std::optional<Difference>& difference, const Rows& rows);
   void convict(Audit& audit, const AnsweredRange& accused, int64_t row, const std::string& judges);
   void convict_auditor(Audit& audit, const std::string& judges);
+  void reject_work(SessionShared& shared, HostId host);
   void give_way(Audit& audit);
   void close(Audit& audit, const Judgement& judgement);
   void drop_dispute(Audit& audit);
   void finish(Audit& audit);
   void pay(EndedLease lease);
-  void sweep(kj::Duration after = 0 * kj::SECONDS);
+  void sweep();
+  kj::Promise<void> keep_sweeping(kj::Duration after);
   bool store_owed();
 
   kj::Timer& timer_;

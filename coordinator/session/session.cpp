@@ -171,8 +171,11 @@ void Session::finish(const char* state, const std::string& reason) {
   end.checked_later = needs_.auditor.session_over(*shared_);
   for (const auto& stage : stages_) {
     for (EndedLease& lease : stage->release()) {
-      const bool waits = end.checked_later.contains(lease.work.lease);
-      if (waits && lease.judgement.verdict == Verdict::kConfirmed) lease.judgement = judge({});
+      if (lease.judgement.verdict == Verdict::kConfirmed) {
+        const bool distrusted = shared_->distrusted.contains(lease.work.host);
+        const bool waits = end.checked_later.contains(lease.work.lease);
+        lease.judgement = judge({.host_distrusted = distrusted, .session_over = !waits});
+      }
       end.leases.push_back(std::move(lease));
     }
   }
@@ -348,8 +351,9 @@ void Session::undo_wrong() {
     summary_.text.clear();
     for (const int32_t token : summary_.ids) summary_.text += detokenizer_->push(token);
   }
+  // In the midst of a block, some stages are ahead of what has been through all of them.
   done_ = std::min(done_, wrong.first);
-  shared_->rewinds.push_back(wrong.first);
+  shared_->rewinds.push_back(done_);
   std::string cause = "a check found wrong answers of its host";
   if (taken_back > 0) {
     const std::string count = std::to_string(taken_back);
@@ -362,7 +366,7 @@ void Session::undo_wrong() {
                         {}, row_.id);
   }
   for (size_t i = 0; i < stages_.size(); ++i) {
-    stages_[i]->rewind(wrong.first);
+    stages_[i]->rewind(done_);
     const bool told = i != wrong.stage || taken_back == 0;
     if (i == wrong.stage && stages_[i]->give_up_liar(cause)) continue;
     if (!told) stage_lost(*stages_[i], in_our_words(cause));

@@ -70,6 +70,11 @@ struct StageTrace {
   std::vector<AnsweredRange> answered;  // In order, without gaps.
 };
 
+// "fragments 0-3", for events.
+std::string range_of(const StageTrace& trace);
+
+inline kj::Duration duration_of(Millis time) { return time.count * kj::MILLISECONDS; }
+
 // What a check found: from this position on, what a stage answered is wrong.
 struct WrongAnswer {
   int64_t first = 0;
@@ -92,6 +97,7 @@ struct SessionShared : public kj::Refcounted {
   int64_t relayed_bytes = 0;
   std::map<std::pair<HostId, std::string>, DeviceLoss> losses;
   std::set<HostId> distrusted;  // Hosts that gave a wrong answer.
+  std::set<LeaseId> convicted;  // Of stages: a check found what was answered under them wrong.
   // Hosts whose owner said no to this class of work when a stage was opened, by their login.
   std::map<HostId, uint64_t> denied_by;
   // What is stored of the session's failure, where what its requester is told may not be.

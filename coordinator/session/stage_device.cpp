@@ -16,8 +16,6 @@ constexpr Millis kSilenceOfLoans{12 * 3'600'000};
 constexpr size_t kPenaltyWindow = 64;           // Tokens that the repetition penalty looks back on.
 constexpr uint32_t kExponentBits = 0x7f800000;  // All set: an infinity or no number.
 
-kj::Duration duration_of(Millis time) { return time.count * kj::MILLISECONDS; }
-
 // `promise`, unless `alarm` fails first. The alarm never succeeds.
 template <class T>
 kj::Promise<T> unless(kj::Promise<T> promise, kj::Promise<void> alarm) {
@@ -58,6 +56,11 @@ const char* words_for(ErrorCode code) {
 }  // namespace
 
 LossCause in_our_words(std::string text) { return {text, text}; }
+
+std::string range_of(const StageTrace& trace) {
+  return "fragments " + std::to_string(trace.first_fragment) + "-" +
+         std::to_string(trace.last_fragment);
+}
 
 std::vector<Digest> SessionShared::digests(size_t stage) const {
   std::vector<Digest> digests;

@@ -16,13 +16,6 @@ constexpr kj::Duration kHandOverAhead =
     30 * kj::SECONDS;               // Before the owner wants the device back.
 constexpr size_t kRefusalsMax = 2;  // When so many devices refuse an input, the input is to blame.
 
-kj::Duration duration_of(Millis time) { return time.count * kj::MILLISECONDS; }
-
-std::string range_of(const StageTrace& trace) {
-  return "fragments " + std::to_string(trace.first_fragment) + "-" +
-         std::to_string(trace.last_fragment);
-}
-
 int64_t loans_in(const Pool& pool) {
   int64_t loans = 0;
   for (const auto& [id, host] : pool.hosts()) {
@@ -313,6 +306,7 @@ rpc::Task<void> StageRunner::keep_standby() {
   SessionNeeds& needs = shared_.needs;
   while (true) {
     const bool leaving = device_ != nullptr && is_wanted_back();
+    if (standby_ != nullptr && !standby_is_fit()) note_stood_by(*std::exchange(standby_, nullptr));
     if (standby_ != nullptr && !standby_is_own_ && !leaving && needs.auditor.units_wait()) {
       note_stood_by(*std::exchange(standby_, nullptr));
     }
@@ -370,13 +364,9 @@ rpc::Task<void> StageRunner::open_standby(Choice choice) {
 
 // Replays beside the stream, until what is left goes into one step with the stream's next one.
 rpc::Task<void> StageRunner::catch_up() {
-  SessionNeeds& needs = shared_.needs;
   if (!standby_is_own_) {
     standby_is_own_ = true;
-    standby_->promote({});  // The loan is over before anybody is asked to give way.
-    standby_->promote(needs.pool.hold(standby_->place(),
-                                      stage_memory(costs(), shared_.context, standby_->rows_max()),
-                                      shared_.digests(index_)));
+    take_from_loan(*standby_);
   }
   while (completed_ - standby_->filled() > standby_->rows_max() / 2) {
     const int64_t first = standby_->filled();
@@ -444,31 +434,35 @@ rpc::Task<StepResult> StageRunner::hand_over(int64_t first, int64_t rows, bool d
   co_return kj::mv(result);
 }
 
+bool StageRunner::standby_is_fit() const {
+  const DevicePlace& place = standby_->place();
+  const Pool::Host* const host = shared_.needs.pool.find(place.host, place.login);
+  const PoolDevice* const device = shared_.needs.pool.find(place);
+  return standby_->is_open() && host != nullptr && device != nullptr &&
+         device->state == DeviceState::kReady && device->worker_key == standby_->worker() &&
+         !shared_.distrusted.contains(place.host) && !shared_.needs.auditor.mistrusts(place.host) &&
+         !shared_.needs.pool.denies(place.host, shared_.class_digest) &&
+         (!shared_.needs_trust(index_) || host->trusted);
+}
+
+void StageRunner::take_from_loan(StageDevice& device) {
+  device.promote({});  // The loan is over before anybody is asked to give way.
+  device.promote(shared_.needs.pool.hold(device.place(),
+                                         stage_memory(costs(), shared_.context, device.rows_max()),
+                                         shared_.digests(index_)));
+}
+
 // True when the standby is the stage's device now.
 Result<bool> StageRunner::promote_standby() {
   standing_by_ = nullptr;
   standby_runs_ = false;
   if (standby_ == nullptr) return false;
-  const DevicePlace place = standby_->place();
-  const Pool::Host* const host = shared_.needs.pool.find(place.host, place.login);
-  const PoolDevice* const device = shared_.needs.pool.find(place);
-  const bool fit =
-      standby_->is_open() && host != nullptr && device != nullptr &&
-      device->state == DeviceState::kReady && device->worker_key == standby_->worker() &&
-      !shared_.distrusted.contains(place.host) && !shared_.needs.auditor.mistrusts(place.host) &&
-      !shared_.needs.pool.denies(place.host, shared_.class_digest) &&
-      (!shared_.needs_trust(index_) || host->trusted);
-  if (!fit) {
+  if (!standby_is_fit()) {
     drop_standby();
     return false;
   }
   device_ = std::move(standby_);
-  if (!std::exchange(standby_is_own_, false)) {
-    device_->promote({});
-    device_->promote(
-        shared_.needs.pool.hold(place, stage_memory(costs(), shared_.context, device_->rows_max()),
-                                shared_.digests(index_)));
-  }
+  if (!std::exchange(standby_is_own_, false)) take_from_loan(*device_);
   device_->rewind(completed_);
   SHOAL_TRY(note_open());
   return true;

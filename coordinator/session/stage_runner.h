@@ -82,6 +82,8 @@ class StageRunner {
   rpc::Task<void> keep_standby();
   rpc::Task<void> open_standby(Choice choice);
   rpc::Task<void> catch_up();
+  bool standby_is_fit() const;
+  void take_from_loan(StageDevice& device);
   Result<bool> promote_standby();
   void drop_standby();
   void end_standby(const StepFailure& failure);

@@ -432,6 +432,7 @@ class Broker {
   // All zero for a job that does not run.
   Progress progress(JobId job) const;
   size_t live_units() const;
+  bool units_wait() const;  // For a device to ask: some could be handed out now.
 
  private:
   class Core;

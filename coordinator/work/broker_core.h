@@ -40,6 +40,7 @@ class Broker::Core {
   void take_changes(std::vector<Change>& into);
   Progress progress(JobId job) const;
   size_t live_units() const { return units_.live(); }
+  bool units_wait() const;
 
   void see(Millis now) { now_ = std::max(now_, now); }
 

@@ -404,6 +404,18 @@ void Broker::Core::forget_lost_copies(Unit& unit) {
   }
 }
 
+bool Broker::Core::units_wait() const {
+  const auto is_wanted = [this](Slot slot) {
+    const Task& task = tasks_[slot];
+    return task.queued > 0 || task.items_cut < task.spec.items;
+  };
+  const auto is_drawn = [this](Slot device) {
+    return std::ranges::any_of(devices_[device].drawn,
+                               [&](Slot unit) { return units_[unit].drawn == device; });
+  };
+  return std::ranges::any_of(runnable_, is_wanted) || std::ranges::any_of(active_, is_drawn);
+}
+
 bool Broker::Core::grant_drawn(Slot slot, const LeaseRequest& request, LeaseAnswer& answer) {
   Device& device = devices_[slot];
   const Millis room = longest(device, request);
