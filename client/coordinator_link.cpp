@@ -112,7 +112,8 @@ CoordinatorLink::CoordinatorLink(kj::Network& network, kj::Timer& timer, const C
       waits_(waits),
       back_off_(waits.first, waits.most, random),
       refused_back_off_(waits.refused_first, waits.refused_most, random),
-      receipts_back_off_(waits.refused_first, waits.refused_most, random),
+      receipts_off_{{waits.refused_first, waits.refused_most, random}},
+      days_off_{{waits.refused_first, waits.refused_most, random}},
       life_(keep_connected().promise().eagerlyEvaluate([](kj::Exception&& exception) {
         log_error("link", "gave_up", {{"cause", exception.getDescription().cStr()}});
       })) {}
@@ -275,10 +276,8 @@ rpc::Task<void> CoordinatorLink::show_life() {
       if (answer.hasStanding()) {
         standing_ = read_standing(answer.getStanding());
         needs_.standing_changed(*this);
-        if (clock_.now_monotonic() >= receipts_not_before_) {
-          receipts_due_ = true;
-          tend_wanted_.give();
-        }
+        receipts_due_ = true;
+        tend_wanted_.give();
       }
     }
     const Millis wait = until_whole(clock_.now_monotonic(), Millis{interval_ms});
@@ -342,6 +341,7 @@ rpc::Task<void> CoordinatorLink::describe() {
 }
 
 rpc::Task<void> CoordinatorLink::bring_receipts() {
+  if (clock_.now_monotonic() < receipts_off_.not_before) co_return;
   try {
     std::optional<uint64_t> before;
     for (int calls = 0; calls < kReceiptCallsPerPing; ++calls) {
@@ -362,17 +362,18 @@ rpc::Task<void> CoordinatorLink::bring_receipts() {
       if (receipts.empty()) co_return;
       const Result<void> stored = needs_.receipts_came(*this, receipts);
       if (!stored.ok()) {
-        put_receipts_off("receipts_not_stored", stored.error());
+        put_off(receipts_off_, "receipts_not_stored", stored.error());
         co_return;
       }
-      receipts_back_off_.reset();
+      receipts_off_.back_off.reset();
     }
   } catch (const kj::Exception& exception) {
-    if (exception.getType() != kj::Exception::Type::UNIMPLEMENTED) throw;
+    put_off(receipts_off_, "receipts_not_brought", exception);
   }
 }
 
 rpc::Task<void> CoordinatorLink::bring_days() {
+  if (clock_.now_monotonic() < days_off_.not_before) co_return;
   try {
     for (int calls = 0; calls < kReceiptCallsPerPing; ++calls) {
       const std::optional<Needs::DayWanted> wanted = needs_.day_wanted(*this);
@@ -392,18 +393,27 @@ rpc::Task<void> CoordinatorLink::bring_days() {
       }
       const Result<void> stored = needs_.day_came(*this, day, proofs, answer.getMore());
       if (!stored.ok()) {
-        put_receipts_off("ledger_day_not_stored", stored.error());
+        put_off(days_off_, "ledger_day_not_stored", stored.error());
         co_return;
       }
+      days_off_.back_off.reset();
     }
   } catch (const kj::Exception& exception) {
-    if (exception.getType() != kj::Exception::Type::UNIMPLEMENTED) throw;
+    put_off(days_off_, "ledger_day_not_brought", exception);
   }
 }
 
-void CoordinatorLink::put_receipts_off(const char* event, const Error& cause) {
-  const Millis wait = receipts_back_off_.next();
-  receipts_not_before_ = clock_.now_monotonic() + wait;
+void CoordinatorLink::put_off(PutOff& what, const char* event, const kj::Exception& cause) {
+  switch (cause.getType()) {
+    case kj::Exception::Type::DISCONNECTED: kj::throwFatalException(kj::cp(cause));
+    case kj::Exception::Type::UNIMPLEMENTED: return;
+    default: put_off(what, event, rpc::error_of(cause));
+  }
+}
+
+void CoordinatorLink::put_off(PutOff& what, const char* event, const Error& cause) {
+  const Millis wait = what.back_off.next();
+  what.not_before = clock_.now_monotonic() + wait;
   log_warning("link", event,
               {{"coordinator", where(url_)}, {"cause", cause}, {"retry_in_ms", wait}});
 }

@@ -151,7 +151,14 @@ class CoordinatorLink {
   rpc::Task<void> describe();
   rpc::Task<void> bring_receipts();
   rpc::Task<void> bring_days();
-  void put_receipts_off(const char* event, const Error& cause);
+  // What the coordinator tells of the past: what fails of it costs no connection.
+  struct PutOff {
+    BackOff back_off;
+    Millis not_before{0};  // Monotonic.
+  };
+  void put_off(PutOff& what, const char* event, const Error& cause);
+  // Throws on what ends the connection; what an older coordinator does not know is done without.
+  void put_off(PutOff& what, const char* event, const kj::Exception& cause);
   void set_state(State state, std::string reason);
   void drop_connection();
 
@@ -163,8 +170,7 @@ class CoordinatorLink {
   Waits waits_;
   BackOff back_off_;
   BackOff refused_back_off_;
-  BackOff receipts_back_off_;
-  Millis receipts_not_before_{0};  // Monotonic.
+  PutOff receipts_off_, days_off_;
   State state_ = State::kConnecting;
   std::string reason_;
   Millis retry_at_{0};

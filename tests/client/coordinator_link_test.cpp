@@ -52,6 +52,17 @@ class Owner final : public CoordinatorLink::Needs {
     return {};
   }
 
+  std::optional<DayWanted> day_wanted(const CoordinatorLink&) override {
+    if (!wants_days_) return {};
+    return DayWanted{1, 0};
+  }
+  Result<void> day_came(const CoordinatorLink&, const LedgerDay&, const std::vector<ReceiptProof>&,
+                        bool) override {
+    wants_days_ = false;
+    coordinator_.changed();
+    return {};
+  }
+
   SigningKey identity_ = SigningKey::generate();
   kj::Own<SessionSlot> slot_;
   int reported_ = 0;
@@ -60,6 +71,7 @@ class Owner final : public CoordinatorLink::Needs {
   std::vector<Receipt> receipts_;
   int brought_ = 0;    // Batches that came.
   bool full_ = false;  // Stores none.
+  bool wants_days_ = false;
 
  private:
   FakeCoordinator& coordinator_;
@@ -371,6 +383,70 @@ class CoordinatorLinkTest : public QObject {
     const int pings = coordinator.pings;
     coordinator.wait_until([&] { return coordinator.pings >= pings + 3; });
     QCOMPARE(owner.brought_, 1);
+  }
+
+  // Goal: what a coordinator cannot serve of the past costs a host neither its connection nor the
+  // other half of it.
+  void a_day_or_receipts_that_cannot_be_served_wait_data() {
+    QTest::addColumn<bool>("days");
+    QTest::addColumn<int>("type");  // Of kj::Exception; -1: an answer that cannot be read.
+    using Type = kj::Exception::Type;
+    QTest::newRow("day, failed") << true << int(Type::FAILED);
+    QTest::newRow("day, overloaded or late") << true << int(Type::OVERLOADED);
+    QTest::newRow("day, unreadable") << true << -1;
+    QTest::newRow("receipts, failed") << false << int(Type::FAILED);
+    QTest::newRow("receipts, overloaded or late") << false << int(Type::OVERLOADED);
+  }
+  void a_day_or_receipts_that_cannot_be_served_wait() {
+    QFETCH(bool, days);
+    QFETCH(int, type);
+    FakeCoordinator coordinator(io_);
+    coordinator.knows_everyone = true;
+    coordinator.add_receipt(1);
+    coordinator.close_day();
+    int refusals = 0;
+    const auto refuse = [&] {
+      ++refusals;
+      if (type < 0) {
+        coordinator.day.signature.resize(limits::kKeyBytesMax + 1);
+      } else {
+        kj::throwFatalException(
+            kj::Exception(static_cast<kj::Exception::Type>(type), "", 0, kj::str("not now")));
+      }
+    };
+    (days ? coordinator.on_ledger_day : coordinator.on_read_receipts) = refuse;
+    coordinator.listen();
+    Owner owner(coordinator);
+    owner.wants_days_ = true;
+    const auto link = this->link(owner, coordinator.url());
+    coordinator.wait_until([&] { return refusals == 1; });
+    coordinator.add_receipt(1);
+    const int pings = coordinator.pings;
+    coordinator.wait_until([&] {
+      return coordinator.pings >= pings + 3 &&
+             (days ? owner.receipts_.size() == 2 : !owner.wants_days_);
+    });
+    QCOMPARE(refusals, 1);
+    QCOMPARE(coordinator.logins, 1);
+    QVERIFY(link->state() == State::kConnected);
+  }
+
+  // A connection that is lost is no answer.
+  void a_loss_while_a_day_is_asked_for_is_a_loss() {
+    FakeCoordinator coordinator(io_);
+    coordinator.knows_everyone = true;
+    coordinator.add_receipt(1);
+    coordinator.close_day();
+    coordinator.on_ledger_day = [&] {
+      coordinator.on_ledger_day = nullptr;
+      kj::throwFatalException(KJ_EXCEPTION(DISCONNECTED, "gone"));
+    };
+    coordinator.listen();
+    Owner owner(coordinator);
+    owner.wants_days_ = true;
+    const auto link = this->link(owner, coordinator.url());
+    coordinator.wait_until([&] { return coordinator.logins == 2 && !owner.wants_days_; });
+    QCOMPARE(coordinator.days_asked, 2);
   }
 
   void a_ping_brings_so_many_receipts_and_no_more() {

@@ -57,6 +57,8 @@ struct FakeCoordinator {
   int lost_answers = 0;     // Of so many submits; the connection goes with them.
   rpc::UnitDesk::Outcome outcome = rpc::UnitDesk::Outcome::ACCEPTED;
   std::function<void()> on_submit;  // Called before it is answered.
+  // Likewise; what it throws is the answer.
+  std::function<void()> on_read_receipts, on_ledger_day;
 
   struct GivenBack {
     uint64_t lease;
@@ -315,6 +317,7 @@ struct FakeCoordinator {
       return kj::READY_NOW;
     }
     kj::Promise<void> readReceipts(ReadReceiptsContext context) override {
+      if (to_.on_read_receipts) to_.on_read_receipts();
       const auto params = context.getParams();
       const uint64_t first = std::min<uint64_t>(params.getAfterNumber(), to_.receipts.size());
       const uint64_t count = std::min<uint64_t>(params.getCountMax(), to_.receipts.size() - first);
@@ -326,6 +329,7 @@ struct FakeCoordinator {
     kj::Promise<void> ledgerDay(LedgerDayContext context) override {
       const auto params = context.getParams();
       ++to_.days_asked;
+      if (to_.on_ledger_day) to_.on_ledger_day();
       if (params.getFromDay() > to_.day.day) return kj::READY_NOW;
       auto results = context.getResults();
       write_ledger_day(to_.day, results.initDay());
