@@ -2,8 +2,6 @@
 // proved to be in one, and says so years later without the coordinator; a coordinator that leaves
 // receipts out, changes its mind or signs nonsense is found out.
 
-#include <sqlite3.h>
-
 #include <QtTest>
 #include <algorithm>
 
@@ -86,15 +84,6 @@ ReceiptReport check(Records& records) {
   return check.reports().at(0);
 }
 
-bool change_file(const std::filesystem::path& folder, const char* sql) {
-  sqlite3* database = nullptr;
-  const bool done = sqlite3_open((folder / "records.db").c_str(), &database) == SQLITE_OK &&
-                    sqlite3_exec(database, sql, nullptr, nullptr, nullptr) == SQLITE_OK &&
-                    sqlite3_changes(database) > 0;
-  sqlite3_close(database);
-  return done;
-}
-
 }  // namespace
 
 class DaysTest : public QObject {
@@ -107,7 +96,9 @@ class DaysTest : public QObject {
   void a_day_that_is_wrong_is_refused_and_told();
   void proofs_wait_for_their_receipts();
   void folded_receipts_need_no_proof();
-  void receipts_that_are_in_no_day_are_missed();
+  void a_receipt_that_is_left_out_is_missed_by_the_next_proof();
+  void a_clock_that_was_set_back_is_no_lie();
+  void what_comes_during_a_check_is_the_next_ones();
   void changed_files_are_found();
 };
 
@@ -251,7 +242,7 @@ void DaysTest::folded_receipts_need_no_proof() {
   QCOMPARE(check(*records).in_days, uint64_t{2});
 }
 
-void DaysTest::receipts_that_are_in_no_day_are_missed() {
+void DaysTest::a_receipt_that_is_left_out_is_missed_by_the_next_proof() {
   const TempDir folder;
   const ManualClock clock(kSpring);
   const Signer signer;
@@ -263,15 +254,56 @@ void DaysTest::receipts_that_are_in_no_day_are_missed() {
   QVERIFY(days.tell().ok());
   // It may be in the next one, where the coordinator's clock was wrong.
   QVERIFY(check(records).agrees);
-  days.close(kFirstDay + 1);  // Of others alone: there is nothing in it.
-  days.day.count = 1;
-  days.sign_again();
-  QVERIFY(days.tell().ok());
+  days.work(kFirstDay + 1, 1);
+  days.close(kFirstDay + 1);
+  QCOMPARE(days.tell().error().code, ErrorCode::kInvalid);
   const ReceiptReport report = check(records);
   QVERIFY(!report.agrees);
-  QCOMPARE(report.why.code, std::string("receipts.not_in_day"));
+  QCOMPARE(report.why.code, std::string("receipts.day_false"));
   QCOMPARE(report.in_days, uint64_t{2});
-  QCOMPARE(report.days, uint64_t{2});
+}
+
+void DaysTest::a_clock_that_was_set_back_is_no_lie() {
+  const TempDir folder;
+  const ManualClock clock(kSpring);
+  const Signer signer;
+  Records records(folder.path(), clock);
+  Days days(records, signer);
+  days.pass(kFirstDay + 9, 2);  // The coordinator's clock was ahead.
+  days.work(kFirstDay, 2);      // These are in a day that is not over.
+  QVERIFY(check(records).agrees);
+  QCOMPARE(check(records).in_days, uint64_t{2});
+  days.close(kFirstDay + 10);
+  QVERIFY(days.tell().ok());
+  QVERIFY(check(records).agrees);
+  QCOMPARE(check(records).in_days, uint64_t{4});
+}
+
+// A check takes seconds, and the coordinator does not wait for it.
+void DaysTest::what_comes_during_a_check_is_the_next_ones() {
+  const TempDir folder;
+  const ManualClock clock(kSpring);
+  const Signer signer;
+  Records records(folder.path(), clock);
+  Days days(records, signer);
+  for (int i = 0; i < 2; ++i) days.work(kFirstDay, 20);
+  days.close(kFirstDay);
+  const std::vector<ReceiptProof> all = days.proofs;
+  days.proofs = {all.begin(), all.begin() + 30};
+  QVERIFY(days.tell(/*more=*/true).ok());
+  ReceiptCheck check(records, {});
+  QVERIFY(!check.step().value());
+  days.proofs = {all.begin() + 30, all.end()};
+  QVERIFY(days.tell().ok());
+  days.pass(kFirstDay + 1, 20);
+  while (!check.step().value()) {
+  }
+  const ReceiptReport& report = check.reports().at(0);
+  QCOMPARE(report.why.code, std::string("receipts.unstated"));
+  QVERIFY(report.agrees);
+  QCOMPARE(report.count, uint64_t{60});
+  QCOMPARE(report.in_days, uint64_t{30});
+  QCOMPARE(::check(records).in_days, uint64_t{60});
 }
 
 void DaysTest::changed_files_are_found() {

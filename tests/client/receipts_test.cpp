@@ -1,8 +1,6 @@
 // Goal: a coordinator's receipts are kept as it gave them, count once, and can be checked years
 // later without it; what was changed, left out or never signed is found.
 
-#include <sqlite3.h>
-
 #include <QtTest>
 
 #include "client/records/levels.h"
@@ -18,16 +16,6 @@ namespace {
 constexpr auto kPending = ReceiptVerdict::kPending;
 constexpr auto kConfirmed = ReceiptVerdict::kConfirmed;
 constexpr auto kRejected = ReceiptVerdict::kRejected;
-
-// As somebody with an editor for databases would.
-bool change_file(const std::filesystem::path& folder, const char* sql) {
-  sqlite3* database = nullptr;
-  const bool done = sqlite3_open((folder / "records.db").c_str(), &database) == SQLITE_OK &&
-                    sqlite3_exec(database, sql, nullptr, nullptr, nullptr) == SQLITE_OK &&
-                    sqlite3_changes(database) > 0;
-  sqlite3_close(database);
-  return done;
-}
 
 Result<ReceiptReport> check(Records& records, std::map<std::string, StatedCredit> stated) {
   ReceiptCheck check(records, std::move(stated));

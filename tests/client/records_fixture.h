@@ -1,6 +1,8 @@
 #pragma once
 // What the tests of the records share: a time zone with two changes of the clocks a year, sums over
-// rows, and a coordinator that signs.
+// rows, a file that is changed, and a coordinator that signs.
+
+#include <sqlite3.h>
 
 #include <cstdlib>
 #include <ctime>
@@ -29,6 +31,16 @@ inline client::Sums total(const std::vector<client::StatisticsRow>& rows) {
 inline client::Sums by_step(client::Records& records, Millis step) {
   const auto rows = records.statistics({0}, {INT64_MAX}, step);
   return rows.ok() ? total(rows.value()) : client::Sums();
+}
+
+// As somebody with an editor for databases would.
+inline bool change_file(const std::filesystem::path& folder, const char* sql) {
+  sqlite3* database = nullptr;
+  const bool done = sqlite3_open((folder / "records.db").c_str(), &database) == SQLITE_OK &&
+                    sqlite3_exec(database, sql, nullptr, nullptr, nullptr) == SQLITE_OK &&
+                    sqlite3_changes(database) > 0;
+  sqlite3_close(database);
+  return done;
 }
 
 // A coordinator that gives receipts of 2.5 credits.
