@@ -700,9 +700,18 @@ rpc::Task<void> UnitRunner::keep_in_touch() {
     talk_again_ = false;
     look_at_times();
     if (allowance_ != Allowance::kYes) save();
-    std::vector<Line> lines = needs_.lines();
-    for (size_t i = 0; i < lines.size(); ++i) {
-      Line line = lines[(asked_first_ + i) % lines.size()];
+    std::vector<std::string> pins;
+    for (const Line& line : needs_.lines()) pins.push_back(line.pin);
+    if (!pins.empty()) {
+      const auto first = static_cast<std::ptrdiff_t>(asked_first_ % pins.size());
+      std::rotate(pins.begin(), pins.begin() + first, pins.end());
+    }
+    for (const std::string& pin : pins) {
+      // As it is now: while another was spoken with, this one may have gone or come anew.
+      std::vector<Line> lines = needs_.lines();
+      const auto found = std::ranges::find(lines, pin, &Line::pin);
+      if (found == lines.end()) continue;
+      Line& line = *found;
       Desk& desk = desk_of(line);
       const Millis now = clock_.now_monotonic();
       if (desk.absent || now < desk.retry_at) continue;
