@@ -28,6 +28,9 @@ constexpr std::string_view kTable[] = {
     QT_TRANSLATE_NOOP("reasons", "the login's signature does not match the host's key"),
     QT_TRANSLATE_NOOP("reasons", "this host is banned by the coordinator's administrator"),
     QT_TRANSLATE_NOOP("reasons",
+                      "the account that this host belongs to is banned by the coordinator's "
+                      "administrator"),
+    QT_TRANSLATE_NOOP("reasons",
                       "this host is not known here, and its attach URL carries no invite; ask the "
                       "administrator for a new URL"),
     QT_TRANSLATE_NOOP("reasons",
@@ -38,6 +41,9 @@ constexpr std::string_view kTable[] = {
     QT_TRANSLATE_NOOP("reasons",
                       "the attach URL's invite has been used as often as it may be; ask the "
                       "administrator for a new URL"),
+    QT_TRANSLATE_NOOP("reasons",
+                      "the attach URL's invite belongs to an account that is banned by the "
+                      "coordinator's administrator"),
     QT_TRANSLATE_NOOP("reasons",
                       "{0} signs receipts with another key than before; those that it gave could "
                       "not be checked with it"),

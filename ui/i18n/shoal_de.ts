@@ -982,6 +982,10 @@
         <translation>wer den Koordinator verwaltet, hat diesen Computer gesperrt</translation>
     </message>
     <message>
+        <source>the account that this host belongs to is banned by the coordinator&apos;s administrator</source>
+        <translation>wer den Koordinator verwaltet, hat das Konto gesperrt, zu dem dieser Computer gehört</translation>
+    </message>
+    <message>
         <source>this host is not known here, and its attach URL carries no invite; ask the administrator for a new URL</source>
         <translation>dieser Computer ist dort nicht bekannt, und die URL enthält keine Einladung; bitten Sie den Verwalter um eine neue URL</translation>
     </message>
@@ -996,6 +1000,10 @@
     <message>
         <source>the attach URL&apos;s invite has been used as often as it may be; ask the administrator for a new URL</source>
         <translation>die Einladung in der URL wurde so oft benutzt, wie sie es darf; bitten Sie den Verwalter um eine neue URL</translation>
+    </message>
+    <message>
+        <source>the attach URL&apos;s invite belongs to an account that is banned by the coordinator&apos;s administrator</source>
+        <translation>die Einladung in der URL gehört zu einem Konto, das der Verwalter des Koordinators gesperrt hat</translation>
     </message>
     <message>
         <source>{0} signs receipts with another key than before; those that it gave could not be checked with it</source>
