@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "client/device_wire.h"
+#include "client/records/levels.h"
 #include "schema/require.h"
 
 namespace shoal::client {
@@ -13,7 +14,6 @@ namespace {
 
 constexpr Millis kModeLengthMax{366 * int64_t{86'400'000}};
 constexpr Millis kForgetDeviceAfter{14 * int64_t{86'400'000}};
-constexpr Millis kDay{86'400'000};
 constexpr Millis kMoved{60'000};      // So far was the clock set, and not merely put right.
 constexpr size_t kWatchersMax = 256;  // Each is answered with a whole snapshot at the next change.
 constexpr kj::Duration kStopMax = 2 * kj::SECONDS;

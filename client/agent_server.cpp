@@ -7,6 +7,7 @@
 #include "client/agent_wire.h"
 #include "client/bundle.h"
 #include "client/device_wire.h"
+#include "client/records/levels.h"
 #include "client/rules/what_if.h"
 #include "schema/limits.h"
 #include "schema/require.h"
@@ -14,8 +15,7 @@
 namespace shoal::client {
 namespace {
 
-constexpr uint32_t kRowsMax = 5'000;  // Of any answer.
-constexpr Millis kDay{86'400'000};
+constexpr uint32_t kRowsMax = 5'000;           // Of any answer.
 constexpr Millis kWhatIfPiece{3 * 3'600'000};  // What is replayed at a stroke.
 // What a guest may not change: which programs run here, where files go, who may come in.
 constexpr std::string_view kOwnersSettings[] = {"worker.program", "sensors.program",

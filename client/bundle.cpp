@@ -8,13 +8,13 @@
 
 #include "base/text.h"
 #include "client/agent.h"
+#include "client/records/levels.h"
 
 namespace shoal::client {
 namespace {
 
 constexpr size_t kLogLines = 2'000, kSpans = 500;
 constexpr size_t kSliceBytes = 4'096;  // Some milliseconds.
-constexpr Millis kDay{86'400'000};
 
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 

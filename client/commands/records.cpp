@@ -1,20 +1,19 @@
 // trace, stats, history, receipts: what the client did, why, and what it is owed.
 
 #include <cmath>
-#include <optional>
 
 #include "base/clock.h"
 #include "base/text.h"
 #include "client/commands/commands.h"
 #include "client/commands/wire_json.h"
 #include "client/commands/words.h"
+#include "client/records/levels.h"
 #include "schema/ledger_day.h"
 #include "schema/limits.h"
 
 namespace shoal::client {
 namespace {
 
-constexpr int64_t kDayMs = 86'400'000;
 constexpr int kDaysMax = 3'660;
 
 // In the form that was asked for.
@@ -52,7 +51,7 @@ Result<void> show_trace(const CommandOptions& options, const TraceQuestion& ques
   return ask_agent(options, [&](AgentSession& session) -> Result<void> {
     const int64_t now = SystemClock().now_wall().count;
     auto request = session.agent.traceRequest();
-    request.setFromMs(now - question.days * kDayMs);
+    request.setFromMs(now - question.days * kDay.count);
     request.setToMs(now);
     const auto answer = session.ask(kj::mv(request));
     Table table({{"start_ms", "FROM"},
@@ -80,25 +79,6 @@ Result<void> show_trace(const CommandOptions& options, const TraceQuestion& ques
 
 // --- stats
 
-struct Worth {
-  double rate = 0;
-  std::string unit;
-};
-
-// What credit is worth, where all coordinators say the same: the statistics do not know which of
-// them a credit came from.
-std::optional<Worth> worth_of_all(rpc::Snapshot::Reader snapshot) {
-  std::optional<Worth> worth;
-  for (const auto connection : snapshot.getConnections()) {
-    const auto standing = connection.getStanding();
-    const std::string unit = standing.getCreditUnit().cStr();
-    if (unit.empty()) return {};
-    if (worth && (worth->unit != unit || worth->rate != standing.getCreditRate())) return {};
-    worth = Worth{standing.getCreditRate(), unit};
-  }
-  return worth;
-}
-
 struct StatsQuestion {
   int days = 7;
   std::string from, to;  // Dates; instead of days.
@@ -111,10 +91,10 @@ Result<void> show_statistics(const CommandOptions& options, const StatsQuestion&
   if (!question.to.empty()) {
     SHOAL_TRY_ASSIGN(parsed, parse_date(question.to));
     to = parsed;
-    if (question.to.size() == 10) to += Millis{kDayMs};  // The day itself counts.
+    if (question.to.size() == 10) to += kDay;  // The day itself counts.
   }
   // Without a beginning: as many days before the end as there would be before now.
-  Millis from = to - Millis{question.days * kDayMs};
+  Millis from = to - Millis{question.days * kDay.count};
   if (!question.from.empty()) {
     SHOAL_TRY_ASSIGN(parsed, parse_date(question.from));
     from = parsed;
@@ -122,7 +102,7 @@ Result<void> show_statistics(const CommandOptions& options, const StatsQuestion&
   if (from >= to) return Error{ErrorCode::kInvalid, "--from must be before --to"};
   const int64_t step = question.step == "minute" ? 60'000
                        : question.step == "hour" ? 3'600'000
-                                                 : kDayMs;
+                                                 : kDay.count;
   return ask_agent(options, [&](AgentSession& session) -> Result<void> {
     auto request = session.agent.statisticsRequest();
     request.setFromMs(from.count);
@@ -130,45 +110,39 @@ Result<void> show_statistics(const CommandOptions& options, const StatsQuestion&
     request.setStepMs(step);
     const auto answer = session.ask(kj::mv(request));
     const DeviceNames names(session);
-    const auto now = session.ask(session.agent.snapshotRequest());
-    const std::optional<Worth> worth = worth_of_all(now.getSnapshot());
-    const std::string earned = worth ? "EARNED (" + printable(worth->unit) + ")" : "";
-    std::vector<Column> columns = {{"start_ms", "FROM"},
-                                   {"device", "DEVICE"},
-                                   {"credit_confirmed", "CREDIT"},
-                                   {"credit_pending", "PENDING"},
-                                   {"credit_rejected", "REJECTED"},
-                                   {"rows", "ROWS"},
-                                   {"worked_ms", "WORKED"},
-                                   {"allowed_ms", "ALLOWED"},
-                                   {"kilowatt_hours", "KWH"},
-                                   {"cost", "COST"},
-                                   {"bytes_down", "DOWN"},
-                                   {"bytes_up", "UP"},
-                                   {"temperature_max", "HOTTEST"},
-                                   {"watts_mean", "WATTS"}};
-    if (worth) columns.push_back({"earned", earned});
-    Table table(std::move(columns));
+    // Not what it is worth, which each coordinator says of its own credit: the statistics do not
+    // know whose it is, and some may be of one that was left.
+    Table table({{"start_ms", "FROM"},
+                 {"device", "DEVICE"},
+                 {"credit_confirmed", "CREDIT"},
+                 {"credit_pending", "PENDING"},
+                 {"credit_rejected", "REJECTED"},
+                 {"rows", "ROWS"},
+                 {"worked_ms", "WORKED"},
+                 {"allowed_ms", "ALLOWED"},
+                 {"kilowatt_hours", "KWH"},
+                 {"cost", "COST"},
+                 {"bytes_down", "DOWN"},
+                 {"bytes_up", "UP"},
+                 {"temperature_max", "HOTTEST"},
+                 {"watts_mean", "WATTS"}});
     for (const auto row : answer.getRows()) {
       const auto totals = row.getTotals();
-      std::vector<Cell> cells = {
-          time_cell(row.getStartMs()),
-          {row.getDeviceId().size() == 0 ? "-" : names.of(row.getDeviceId().cStr()),
-           row.getDeviceId().cStr()},
-          real_cell(totals.getCreditConfirmed(), kCreditDigits),
-          real_cell(totals.getCreditPending(), kCreditDigits),
-          real_cell(totals.getCreditRejected(), kCreditDigits),
-          count_cell(totals.getRows()),
-          duration_cell(totals.getWorkedMs()),
-          duration_cell(totals.getAllowedMs()),
-          real_cell(totals.getKilowattHours(), 3),
-          real_cell(totals.getCost(), 2),
-          bytes_cell(totals.getBytesDown()),
-          bytes_cell(totals.getBytesUp()),
-          real_cell(row.getTemperatureMax(), 0),
-          real_cell(row.getWattsMean(), 0)};
-      if (worth) cells.push_back(real_cell(totals.getCreditConfirmed() * worth->rate, 2));
-      table.add(std::move(cells));
+      table.add({time_cell(row.getStartMs()),
+                 {row.getDeviceId().size() == 0 ? "-" : names.of(row.getDeviceId().cStr()),
+                  row.getDeviceId().cStr()},
+                 real_cell(totals.getCreditConfirmed(), kCreditDigits),
+                 real_cell(totals.getCreditPending(), kCreditDigits),
+                 real_cell(totals.getCreditRejected(), kCreditDigits),
+                 count_cell(totals.getRows()),
+                 duration_cell(totals.getWorkedMs()),
+                 duration_cell(totals.getAllowedMs()),
+                 real_cell(totals.getKilowattHours(), 3),
+                 real_cell(totals.getCost(), 2),
+                 bytes_cell(totals.getBytesDown()),
+                 bytes_cell(totals.getBytesUp()),
+                 real_cell(row.getTemperatureMax(), 0),
+                 real_cell(row.getWattsMean(), 0)});
     }
     show(options, table, question.csv, "rows", "Nothing was done in this time.");
     return {};

@@ -9,6 +9,8 @@
 
 namespace shoal::client {
 
+constexpr Millis kDay{86'400'000};
+
 enum class Level { kMinutes, kTenMinutes, kHours, kDays };
 
 struct LevelSpec {
@@ -19,7 +21,7 @@ struct LevelSpec {
 inline constexpr std::array<LevelSpec, 4> kLevels = {{{Level::kMinutes, {60'000}, 3},
                                                       {Level::kTenMinutes, {600'000}, 30},
                                                       {Level::kHours, {3'600'000}, 400},
-                                                      {Level::kDays, {86'400'000}, 0}}};
+                                                      {Level::kDays, kDay, 0}}};
 
 inline constexpr Millis kWallMax{253'370'764'800'000};  // The year 9999.
 // A wall clock may say anything; a row begins within 1970 and 9999.

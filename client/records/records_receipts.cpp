@@ -6,7 +6,6 @@
 namespace shoal::client {
 namespace {
 
-constexpr Millis kDay{86'400'000};
 constexpr int kFoldedAtOnce = 50;
 // A single receipt over 10^9 credits is no figure to add to others.
 constexpr double kCreditMax = 1e9;

@@ -7,7 +7,6 @@ namespace {
 
 constexpr size_t kWaitingSumsMax = 10'000;
 constexpr int64_t kRowsForgottenAtOnce = 300;
-constexpr Millis kDay{86'400'000};
 
 constexpr char kAdd[] =
     "INSERT INTO statistics (level, start_ms, device, worked_ms, allowed_ms, rows_done, steps, "

@@ -6,7 +6,6 @@ namespace shoal::client {
 namespace {
 
 constexpr int64_t kLasts = INT64_MAX;
-constexpr Millis kDay{86'400'000};
 constexpr int64_t kRowsForgottenAtOnce = 200;
 // An owner's last input is known to some seconds only.
 constexpr int64_t kInputJitterMs = 5'000;
