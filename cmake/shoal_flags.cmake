@@ -23,11 +23,19 @@ if(SHOAL_FUZZ AND NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   message(FATAL_ERROR "SHOAL_FUZZ needs clang++ (libFuzzer): configure by ./run fuzz or --preset fuzz")
 endif()
 
+option(SHOAL_FAST "What exactness costs: kernels that fuse, keep subnormals and differ from device to
+  device. To measure with (tests/bench/exactness.sh); such a device fails the self-test" OFF)
+
 add_library(shoal_flags INTERFACE)
 target_compile_options(shoal_flags INTERFACE
   -Wall -Wextra -Wno-missing-field-initializers
-  -ffp-contract=off  # docs/EXACT.md: a contracted multiply-add changes results.
   -fno-math-errno)
+if(SHOAL_FAST)
+  target_compile_options(shoal_flags INTERFACE -ffp-contract=fast -DSHOAL_FAST)
+else()
+  # docs/EXACT.md: a contracted multiply-add changes results.
+  target_compile_options(shoal_flags INTERFACE -ffp-contract=off)
+endif()
 if(SHOAL_SANITIZE)
   target_compile_options(shoal_flags INTERFACE
     -fsanitize=${SHOAL_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all -g1)

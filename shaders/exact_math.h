@@ -1,6 +1,7 @@
 // Exact arithmetic, written once and read by C++, GLSL and CUDA (docs/EXACT.md). Only + - * on f32,
 // each rounded on its own, comparisons, integer and bit operations; every step is spelled out, so
 // all planes produce the same bits. Build C++ with -ffp-contract=off and CUDA with --fmad=false.
+// With SHOAL_FAST defined none of that holds: a build to measure what exactness costs.
 #ifndef SHOAL_EXACT_MATH_H
 #define SHOAL_EXACT_MATH_H
 
@@ -56,11 +57,17 @@ SHOAL_EXACT_FN float uintBitsToFloat(uint u) {
 
 // A value below 2^-100 in magnitude becomes +0.
 SHOAL_EXACT_FN float exact_flush(float x) {
+#ifdef SHOAL_FAST
+  return x;
+#endif
   return (floatBitsToUint(x) & 0x7FFFFFFFu) < SHOAL_FLUSH_BITS ? 0.0f : x;
 }
 
 // A factor of a product that is summed: below 2^-50 in magnitude it becomes +0.
 SHOAL_EXACT_FN float exact_factor(float x) {
+#ifdef SHOAL_FAST
+  return x;
+#endif
   return (floatBitsToUint(x) & 0x7FFFFFFFu) < SHOAL_FACTOR_BITS ? 0.0f : x;
 }
 

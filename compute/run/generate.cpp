@@ -1,25 +1,14 @@
 #include "compute/run/generate.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 
 #include "compute/run/local_pipeline.h"
+#include "compute/run/stopwatch.h"
 #include "compute/tokenizer/tokenizer.h"
 
 namespace shoal::compute {
 namespace {
-
-// base/clock.h counts milliseconds; a small model's prompt takes less than one.
-class Stopwatch {
- public:
-  double seconds() const {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
-  }
-
- private:
-  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
-};
 
 Result<Tokenizer> tokenizer_of(const Model& model) {
   if (model.tokenizer.empty()) {
@@ -121,40 +110,6 @@ Result<GenerateReport> generate(const Model& model, Device& device, const Genera
     report.decode_tokens_per_second = static_cast<double>(decoded) / decode.seconds();
   put(detokenizer.finish());
   if (options.digest) report.digest = pipeline.digest();
-  return report;
-}
-
-Result<GenerateReport> bench_model(const Model& model, Device& device, int64_t tokens,
-                                   int64_t chunk) {
-  SHOAL_TRY(check_chunk(chunk));
-  if (2 * tokens > model.config.context) {
-    return Error{ErrorCode::kInvalid, "tokens: twice " + std::to_string(tokens) +
-                                          " pass the model's context of " +
-                                          std::to_string(model.config.context)};
-  }
-  SHOAL_TRY_ASSIGN(pipeline,
-                   LocalPipeline::open(
-                       device, model.fragments,
-                       {.context = 2 * tokens, .chunk = std::min(chunk, tokens), .digest = false}));
-  GenerateReport report;
-  for (int64_t i = 0; i < tokens; ++i) {
-    report.prompt_ids.push_back(static_cast<int32_t>(i * 7919 % model.config.vocabulary));
-  }
-  // Once without a watch, so that drivers have compiled their kernels and pages are there.
-  for (const bool timed : {false, true}) {
-    const Stopwatch prefill;
-    const auto logits = pipeline.run(report.prompt_ids, 0, LocalPipeline::Logits::kLast);
-    if (!logits.ok()) return logits.error();
-    if (timed) report.prefill_tokens_per_second = static_cast<double>(tokens) / prefill.seconds();
-  }
-  const Stopwatch decode;
-  for (int64_t i = 0; i < tokens; ++i) {
-    report.ids.push_back(report.prompt_ids[static_cast<size_t>(i)]);
-    const auto logits =
-        pipeline.run(std::span(report.ids).last(1), tokens + i, LocalPipeline::Logits::kLast);
-    if (!logits.ok()) return logits.error();
-  }
-  report.decode_tokens_per_second = static_cast<double>(tokens) / decode.seconds();
   return report;
 }
 

@@ -42,10 +42,6 @@ struct GenerateReport {
 Result<GenerateReport> generate(const Model& model, Device& device, const GenerateOptions& options,
                                 const std::function<void(std::string_view)>& on_text);
 
-// Rates of a prompt of `tokens` tokens and of as many drawn after it, without text or digest.
-Result<GenerateReport> bench_model(const Model& model, Device& device, int64_t tokens,
-                                   int64_t chunk);
-
 struct PerplexityReport {
   double perplexity = 0;
   int64_t scored_tokens = 0;

@@ -11,7 +11,9 @@
 #include "compute/compute.h"
 #include "compute/models/json_text.h"
 #include "compute/models/model.h"
+#include "compute/run/bench_command.h"
 #include "compute/run/generate.h"
+#include "compute/run/options.h"
 #include "compute/shards/cut.h"
 
 using namespace shoal;
@@ -21,68 +23,11 @@ namespace {
 
 constexpr Bytes kTextBytesMax{256 << 20};
 
-void print(const Json& object) {
-  // Text that a model made is valid UTF-8; names of devices and files need not be.
-  std::cout << object.dump(-1, ' ', false, Json::error_handler_t::replace) << std::endl;
-}
-
-void print_row(const char* name, const std::string& value) {
-  std::printf("%-24s %s\n", name, value.c_str());
-}
-
-std::string rate_text(double value, const char* unit) {
-  char buffer[64];
-  std::snprintf(buffer, sizeof buffer, "%.2f %s", value, unit);
+std::string gigabytes(double bytes) {
+  char buffer[32];
+  std::snprintf(buffer, sizeof buffer, "%.2f GB", bytes / 1e9);
   return buffer;
 }
-
-std::string gigabytes(double bytes) { return rate_text(bytes / 1e9, "GB"); }
-
-Json device_json(const DeviceInfo& info) {
-  return {{"id", info.id},
-          {"selector", info.selector},
-          {"plane", info.plane},
-          {"name", info.name},
-          {"driver", info.driver},
-          {"memory_bytes", info.memory_bytes},
-          {"software", info.software}};
-}
-
-// What most commands need, with its options.
-struct Common {
-  std::string model, quantise;
-  std::string device = "cpu";
-  int threads = 0;
-
-  void add_model(CLI::App& command, bool required) {
-    auto* option = command.add_option("--model", model, "A Hugging Face folder or a .gguf file");
-    if (required) option->required();
-    command.add_option("--quantize", quantise,
-                       "Round matrices of 16 and 32 bits first: q8_0, q4_0 or q4_k_m");
-  }
-  Result<Model> opened() const {
-    OpenOptions options;
-    if (!quantise.empty()) {
-      SHOAL_TRY_ASSIGN(mode, quant_mode(quantise));
-      options.quantise = mode;
-    }
-    SHOAL_TRY_ASSIGN(result, open_model(model, options));
-    if (!quantise.empty() && result.quantised.empty()) {
-      return Error{
-          ErrorCode::kInvalid,
-          "--quantize: the model has no matrix of 16 or 32 bits whose rows are whole blocks"};
-    }
-    return result;
-  }
-  void add_device(CLI::App& command) {
-    command.add_option("--device", device, "cpu, vulkan, vulkan:N, or a device's id")
-        ->capture_default_str();
-    command.add_option("--threads", threads, "Threads of the cpu plane; 0: all cores")
-        ->check(CLI::Range(0, 1024))
-        ->capture_default_str();
-  }
-  Result<std::unique_ptr<Device>> open() const { return open_device(device, threads); }
-};
 
 Result<std::string> read_prompt_file(const std::string& path) {
   SHOAL_TRY_ASSIGN(bytes, read_file(path, kTextBytesMax));
@@ -154,7 +99,7 @@ class GenerateCommand {
   }
 
   CommandLine& line_;
-  Common common_;
+  ModelOptions common_;
   GenerateOptions options_;
   std::string prompt_file_;
   bool logits_ = false;
@@ -228,64 +173,7 @@ class SelfTestCommand {
   }
 
   CommandLine& line_;
-  Common common_;
-};
-
-class BenchCommand {
- public:
-  explicit BenchCommand(CommandLine& line) : line_(line) {
-    CLI::App& c =
-        line.command("bench", "Measure a device, and a model on it", [this] { return run(); });
-    common_.add_device(c);
-    common_.add_model(c, false);
-    c.add_option("--tokens", tokens_, "Tokens of the prompt, and to decode after it")
-        ->check(CLI::Range(8, 100000))
-        ->capture_default_str();
-    c.add_option("--chunk", chunk_, "Prompt tokens in one step")->capture_default_str();
-  }
-
- private:
-  Result<void> run() {
-    SHOAL_TRY_ASSIGN(device, common_.open());
-    Json object = {{"device", device_json(device->info())}};
-    SHOAL_TRY_ASSIGN(block, bench(*device));
-    object["block"] = {{"decode_rows_per_second", block.decode_rows_per_second},
-                       {"prefill_rows_per_second", block.prefill_rows_per_second},
-                       {"weight_bytes_per_second", block.weight_bytes_per_second},
-                       {"flops_per_second", block.flops_per_second},
-                       {"copy_bytes_per_second", block.copy_bytes_per_second}};
-    GenerateReport report;
-    if (!common_.model.empty()) {
-      SHOAL_TRY_ASSIGN(model, common_.opened());
-      SHOAL_TRY_ASSIGN(measured, bench_model(model, *device, tokens_, chunk_));
-      report = std::move(measured);
-      object["model"] = {{"name", model.name},
-                         {"prompt_tokens", report.prompt_ids.size()},
-                         {"decoded_tokens", report.ids.size()},
-                         {"prefill_tokens_per_second", report.prefill_tokens_per_second},
-                         {"decode_tokens_per_second", report.decode_tokens_per_second}};
-    }
-    if (line_.json()) {
-      print(object);
-      return {};
-    }
-    print_row("device", device->info().name);
-    print_row("block decode", rate_text(block.decode_rows_per_second, "rows/s"));
-    print_row("block prefill", rate_text(block.prefill_rows_per_second, "rows/s"));
-    print_row("weights read", gigabytes(block.weight_bytes_per_second) + "/s");
-    print_row("arithmetic", rate_text(block.flops_per_second / 1e9, "GFLOP/s"));
-    print_row("copy to device", gigabytes(block.copy_bytes_per_second) + "/s");
-    if (!common_.model.empty()) {
-      print_row("model prefill", rate_text(report.prefill_tokens_per_second, "tokens/s"));
-      print_row("model decode", rate_text(report.decode_tokens_per_second, "tokens/s"));
-    }
-    return {};
-  }
-
-  CommandLine& line_;
-  Common common_;
-  int64_t tokens_ = 64;
-  int64_t chunk_ = 64;
+  ModelOptions common_;
 };
 
 class PerplexityCommand {
@@ -322,7 +210,7 @@ class PerplexityCommand {
   }
 
   CommandLine& line_;
-  Common common_;
+  ModelOptions common_;
   std::string file_;
   int64_t window_ = 256;
   int64_t windows_max_ = 0;
@@ -363,7 +251,7 @@ class CutCommand {
     return {};
   }
 
-  Common common_;
+  ModelOptions common_;
   std::string folder_;
   std::string name_;
 };

@@ -7,6 +7,7 @@
 
 #include "base/files.h"
 #include "compute/models/json_text.h"
+#include "compute/run/rival.h"
 #include "compute/shards/cut.h"
 #include "compute/shards/shard.h"
 #include "tests/models/model_maker.h"
@@ -121,6 +122,44 @@ class RunTest : public QObject {
     QVERIFY(object["perplexity"].get<double>() > 5 && object["perplexity"].get<double>() < 60);
   }
 
+  void bench_measures_every_length_and_batch_beside_a_rival() {
+    const std::string rival =
+        R"(echo noise; echo '{"prefill_tokens_per_second": 0.5, "decode_tokens_per_second": 0.25}')";
+    const Json object =
+        run({"bench", "--model", kDemo, "--tokens", "8,24", "--batch", "1,3", "--decode", "4",
+             "--chunk", "16", "--rounds", "2", "--threads", "1", "--vs", rival, "--json"})
+            .last_line();
+    QVERIFY(object["ceilings"]["read_bytes_per_second"].get<double>() > 0);
+    QVERIFY(object["step_overhead_seconds"].get<double>() > 0);
+    const Json& model = object["model"];
+    QCOMPARE(model["runs"].size(), size_t{4});
+    QCOMPARE(model["runs"][3]["prompt_tokens"].get<int>(), 24);
+    QCOMPARE(model["runs"][3]["batch"].get<int>(), 3);
+    for (const Json& rates : model["runs"]) {
+      for (const auto& [name, value] : rates.items())
+        QVERIFY2(value.get<double>() > 0, name.c_str());
+    }
+    QCOMPARE(object["vs"]["prefill_ratio"].get<double>(),
+             model["prefill_tokens_per_second"].get<double>() / 0.5);
+    QCOMPARE(object["vs"]["decode_ratio"].get<double>(),
+             model["decode_tokens_per_second"].get<double>() / 0.25);
+  }
+
+  void rivals_are_read_from_their_last_line() {
+    const auto flat = read_rival(
+        "loading\n{\"prefill_tokens_per_second\":3,\"decode_tokens_per_second\":2}\n \n");
+    QVERIFY(flat.ok() && flat.value().prefill_tokens_per_second == 3);
+    const auto ours =
+        read_rival(R"({"model":{"prefill_tokens_per_second":7,"decode_tokens_per_second":5}})");
+    QVERIFY(ours.ok() && ours.value().decode_tokens_per_second == 5);
+    for (const char* wrong :
+         {"", "\n", "no json", "[1]", "{}", R"({"prefill_tokens_per_second":1})",
+          R"({"prefill_tokens_per_second":0,"decode_tokens_per_second":1})",
+          R"({"prefill_tokens_per_second":"9","decode_tokens_per_second":1})", R"({"model":3})"}) {
+      QVERIFY2(!read_rival(wrong).ok(), wrong);
+    }
+  }
+
   void errors_are_one_line_and_a_status() {
     TempDir folder;
     const std::string broken = (folder / "broken.gguf").string();
@@ -141,6 +180,9 @@ class RunTest : public QObject {
         {{"generate", "--model", kDemo, "--quantize", "q4_0"}, 2, "whole blocks"},
         {{"cut", "--model", kDemo, "--out", "/proc/nowhere"}, 1, "/proc/nowhere"},
         {{"perplexity", "--model", kDemo, "--file", (folder / "none").string()}, 3, "none"},
+        {{"bench", "--vs", "true"}, 2, "--model"},
+        {{"bench", "--model", kDemo, "--vs", "false", "--tokens", "8"}, 2, "failed: false"},
+        {{"bench", "--model", kDemo, "--tokens", "100000"}, 2, "context"},
         {{"fly"}, 2, ""},
     };
     for (Case c : cases) {

@@ -48,7 +48,10 @@ __m256i magnitude_bits(__m256 x) {
   return _mm256_and_si256(_mm256_castps_si256(x), _mm256_set1_epi32(0x7FFFFFFF));
 }
 
-__m256 zero_below(__m256 x, uint32_t bits) {
+__m256 zero_below(__m256 x, [[maybe_unused]] uint32_t bits) {
+#ifdef SHOAL_FAST
+  return x;
+#endif
   const __m256i keep =
       _mm256_cmpgt_epi32(magnitude_bits(x), _mm256_set1_epi32(static_cast<int>(bits - 1)));
   return _mm256_and_ps(x, _mm256_castsi256_ps(keep));
