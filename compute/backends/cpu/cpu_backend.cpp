@@ -66,7 +66,14 @@ class CpuDevice final : public Device {
     SHOAL_TRY_ASSIGN(file_bytes, byte_size(dtype, {rows, columns}));
     SHOAL_CHECK(is_weight_type(dtype) && file_bytes == static_cast<int64_t>(bytes.size()));
     SHOAL_TRY_ASSIGN(buffer, allocate_cpu(layout_size(dtype, rows, columns)));
-    lay_out(dtype, rows, columns, bytes, buffer->data());
+    // By all threads: what takes longest is the first touch of the memory's pages.
+    const int64_t tiles = (rows + kTileRows - 1) / kTileRows;
+    const int64_t shares = std::min<int64_t>(tiles, int64_t{pool_.threads()} * 8);
+    pool_.run(shares, [&](int64_t share) {
+      const RowRange part{tiles * share / shares * kTileRows,
+                          std::min(rows, tiles * (share + 1) / shares * kTileRows)};
+      lay_out(dtype, part, columns, bytes, buffer->data());
+    });
     return std::unique_ptr<Buffer>(std::move(buffer));
   }
 

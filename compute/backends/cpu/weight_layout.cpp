@@ -12,10 +12,10 @@ namespace {
 bool is_plain(DType dtype) { return dtype == DType::kQ8_0 || dtype == DType::kQ4_0; }
 
 // Any nibble type, by what its blocks mean.
-void lay_out_tiles(DType dtype, int64_t rows, int64_t columns, ByteSpan file, std::byte* out) {
+void lay_out_tiles(DType dtype, RowRange rows, int64_t columns, ByteSpan file, std::byte* out) {
   const TileFormat format = tile_format(dtype);
   const int64_t blocks = columns / 32;
-  for (int64_t row = 0; row < rows; ++row) {
+  for (int64_t row = rows.first; row < rows.last; ++row) {
     const int64_t lane = row % kTileRows;
     std::byte* tile = out + row / kTileRows * (blocks / format.blocks()) * format.unit_bytes();
     for (int64_t index = 0; index < blocks; ++index) {
@@ -42,6 +42,26 @@ void lay_out_tiles(DType dtype, int64_t rows, int64_t columns, ByteSpan file, st
   }
 }
 
+// Types whose tiles keep a block's bytes as the file does, four by four.
+void lay_out_plain_tiles(DType dtype, RowRange rows, int64_t columns, ByteSpan file,
+                         std::byte* out) {
+  const int64_t block_bytes = dtype == DType::kQ8_0 ? 34 : 18;
+  const int64_t groups = (block_bytes - 2) / 4, blocks = columns / 32;
+  for (int64_t row = rows.first; row < rows.last; row += kTileRows) {
+    const int64_t lanes = std::min(kTileRows, rows.last - row);
+    std::byte* tile = out + row / kTileRows * blocks * (kTileRows * block_bytes);
+    for (int64_t block = 0; block < blocks; ++block, tile += kTileRows * block_bytes) {
+      for (int64_t lane = 0; lane < lanes; ++lane) {
+        const std::byte* from = file.data() + ((row + lane) * blocks + block) * block_bytes;
+        std::memcpy(tile + lane * 2, from, 2);
+        std::byte* to = tile + kTileRows * 2 + lane * 4;
+        for (int64_t group = 0; group < groups; ++group)
+          std::memcpy(to + group * kTileRows * 4, from + 2 + group * 4, 4);
+      }
+    }
+  }
+}
+
 }  // namespace
 
 int64_t layout_size(DType dtype, int64_t rows, int64_t columns) {
@@ -55,30 +75,21 @@ int64_t layout_size(DType dtype, int64_t rows, int64_t columns) {
   return size.value();
 }
 
-void lay_out(DType dtype, int64_t rows, int64_t columns, ByteSpan file, std::byte* out) {
-  if (is_tiled(dtype) && !is_plain(dtype)) {
-    lay_out_tiles(dtype, rows, columns, file, out);
+void lay_out(DType dtype, RowRange rows, int64_t columns, ByteSpan file, std::byte* out) {
+  if (is_plain(dtype)) {
+    lay_out_plain_tiles(dtype, rows, columns, file, out);
     return;
   }
   if (is_tiled(dtype)) {
-    const int64_t block_bytes = dtype == DType::kQ8_0 ? 34 : 18;
-    const int64_t groups = (block_bytes - 2) / 4;
-    const int64_t blocks = columns / 32;
-    for (int64_t row = 0; row < rows; ++row) {
-      for (int64_t block = 0; block < blocks; ++block) {
-        const std::byte* from = file.data() + (row * blocks + block) * block_bytes;
-        std::byte* tile = out + (row / kTileRows * blocks + block) * (kTileRows * block_bytes);
-        std::memcpy(tile + row % kTileRows * 2, from, 2);
-        for (int64_t group = 0; group < groups; ++group) {
-          std::memcpy(tile + kTileRows * 2 + (group * kTileRows + row % kTileRows) * 4,
-                      from + 2 + group * 4, 4);
-        }
-      }
-    }
+    lay_out_tiles(dtype, rows, columns, file, out);
     return;
   }
-  std::copy(file.begin(), file.end(), out);
-  for (int64_t i = 0; i < rows * columns; ++i) {
+  const Result<int64_t> row_bytes = byte_size(dtype, {1, columns});
+  SHOAL_CHECK(row_bytes.ok());
+  const int64_t begin = rows.first * row_bytes.value(), end = rows.last * row_bytes.value();
+  out += begin;
+  std::memcpy(out, file.data() + begin, static_cast<size_t>(end - begin));
+  for (int64_t i = 0; i < (rows.last - rows.first) * columns; ++i) {
     if (dtype == DType::kF32) {
       float value;
       std::memcpy(&value, out + i * 4, 4);

@@ -57,8 +57,15 @@ static_assert(tile_format(DType::kQ4_0).unit_bytes() == kQ4TileBlock);
 // Bytes in this layout. REQUIRES: byte_size() accepts the shape.
 int64_t layout_size(DType dtype, int64_t rows, int64_t columns);
 
-// `file` in the file's layout to `out`, which is zeroed and of layout_size() bytes.
-void lay_out(DType dtype, int64_t rows, int64_t columns, ByteSpan file, std::byte* out);
+// Which rows of a weight.
+struct RowRange {
+  int64_t first = 0;
+  int64_t last = 0;  // One beyond.
+};
+
+// Rows of `file`, a whole weight in the file's layout, to `out`, which is zeroed and of
+// layout_size() bytes. Ranges that begin on multiples of kTileRows write to different bytes.
+void lay_out(DType dtype, RowRange rows, int64_t columns, ByteSpan file, std::byte* out);
 
 // Of a tiled weight: one row's block of 32. The bits of d and m are not set.
 QuantBlock tiled_block(DType dtype, const std::byte* weight, int64_t columns, int64_t row,
