@@ -20,6 +20,12 @@ inline constexpr int32_t kTokenizerTokensMax = 1 << 20;
 inline constexpr size_t kTokenizerMergesMax = 2u << 20;
 inline constexpr size_t kTokenizerTokenBytesMax = 1024;
 
+// A piece of a text that is made of a chat template's own words and of what messages say.
+struct TextPart {
+  std::string text;
+  bool from_message = false;
+};
+
 // A value that never changes: cheap to copy, usable by several threads at once.
 class Tokenizer {
  public:

@@ -1,0 +1,142 @@
+// Goal: the chat templates that people use give the same bytes here as in the engines that they
+// were written for. Method: seeded conversations through real templates, rendered by npm's
+// @huggingface/jinja and, where Python has it, by Jinja itself; tests/chat/oracle/fetch brings
+// them. SHOAL_CONVERSATIONS=2000 SHOAL_SEED=1 say how many for each template, and which.
+
+#include <QFile>
+#include <QProcess>
+#include <QStandardPaths>
+#include <QTemporaryDir>
+#include <QTest>
+
+#include <nlohmann/json.hpp>
+
+#include "compute/chat/chat_template.h"
+
+namespace shoal {
+namespace {
+
+using Json = nlohmann::json;
+
+// 2026-12-01 00:30:05 UTC, as the other engines are told.
+constexpr int64_t kNowMs = 1'796'085'005'000;
+
+QString oracle_folder() { return QStringLiteral(SHOAL_BIN_DIR "/../../oracles/chat"); }
+
+// Runs a program with a file as its input and another as its output.
+bool run_program(const QString& program, const QStringList& arguments, const QString& in,
+                 const QString& out) {
+  QProcess process;
+  process.setProcessChannelMode(QProcess::ForwardedErrorChannel);
+  if (!in.isEmpty()) process.setStandardInputFile(in);
+  process.setStandardOutputFile(out);
+  process.start(program, arguments);
+  return process.waitForFinished(/*msecs=*/570'000) &&
+         process.exitStatus() == QProcess::NormalExit && process.exitCode() == 0;
+}
+
+struct Row {
+  QByteArray name;
+  int conversations = 0;
+  int refused = 0;  // By all.
+  int npm = 0;      // We agree with Jinja, npm does not.
+  int jinja = 0;    // We agree with npm, Jinja does not.
+  int ours = 0;     // Nobody agrees with us.
+};
+
+}  // namespace
+
+class ChatOracleTest : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void real_templates_give_the_same_bytes();
+};
+
+void ChatOracleTest::real_templates_give_the_same_bytes() {
+  if (!QFile::exists(oracle_folder() + "/complete"))
+    QSKIP("no templates to compare with: tests/chat/oracle/fetch brings them (npm, network)");
+  const QString node = QStandardPaths::findExecutable("node");
+  if (node.isEmpty()) QSKIP("node is not here, so there is no engine to compare with");
+  QTemporaryDir folder;
+  const QString lines = folder.filePath("lines"), answers = folder.filePath("answers");
+  const QString scripts = QStringLiteral(SHOAL_SOURCE_DIR "/tests/chat/oracle/");
+  QStringList arguments = {scripts + "conversations.mjs", oracle_folder(),
+                           qEnvironmentVariable("SHOAL_CONVERSATIONS", "40"),
+                           qEnvironmentVariable("SHOAL_SEED", "1")};
+  arguments += qEnvironmentVariable("SHOAL_TEMPLATES").split(',', Qt::SkipEmptyParts);
+  QVERIFY(run_program(node, arguments, {}, lines));
+  const bool has_jinja = QProcess::execute("python3", {"-c", "import jinja2.ext"}) == 0 &&
+                         run_program("python3", {scripts + "jinja_oracle.py"}, lines, answers);
+  if (!has_jinja) qInfo("Python has no jinja2 here: compared with npm alone");
+
+  QFile given(lines), known(answers);
+  QVERIFY(given.open(QIODevice::ReadOnly));
+  if (has_jinja) QVERIFY(known.open(QIODevice::ReadOnly));
+  std::vector<Row> rows;
+  std::optional<Result<ChatTemplate>> parsed;
+  ChatSettings settings;
+  settings.now_ms = kNowMs;
+  int shown = 0;
+  while (!given.atEnd()) {
+    const Json line = Json::parse(given.readLine().toStdString());
+    if (line.contains("source")) {
+      rows.push_back({.name = QByteArray::fromStdString(line["name"].get<std::string>())});
+      parsed.emplace(ChatTemplate::parse(line["source"].get<std::string>()));
+      settings.bos_token = line["bos"].get<std::string>();
+      settings.eos_token = line["eos"].get<std::string>();
+      if (!parsed->ok()) qInfo("%s: %s", rows.back().name.data(), parsed->error().message.c_str());
+      continue;
+    }
+    Json ours = nullptr;
+    std::string why = parsed->ok() ? "" : parsed->error().message;
+    const auto variables = line["variables"].get<std::string>();
+    if (parsed->ok()) {
+      const auto rendered = parsed->value().render(variables, settings);
+      if (rendered.ok()) {
+        std::string text;
+        for (const TextPart& part : rendered.value()) text += part.text;
+        ours = std::move(text);
+      } else {
+        why = rendered.error().message;
+      }
+    }
+    const Json jinja = has_jinja ? Json::parse(known.readLine().toStdString()) : Json();
+    Row& row = rows.back();
+    ++row.conversations;
+    const bool as_npm = ours == line["text"];
+    const bool as_jinja = has_jinja && ours == jinja["text"];
+    if (as_npm && (as_jinja || !has_jinja)) {
+      row.refused += ours.is_null() ? 1 : 0;
+    } else if (as_npm) {
+      ++row.jinja;
+    } else if (as_jinja) {
+      ++row.npm;
+    } else {
+      ++row.ours;
+    }
+    const bool asked =
+        qEnvironmentVariable("SHOAL_SHOW") == "all" ? !(as_npm && as_jinja) : !(as_npm || as_jinja);
+    if (asked && shown < 12) {
+      ++shown;
+      qInfo("%s: %s\n  ours  %s %s\n  npm   %s %s\n  jinja %s", row.name.data(), variables.c_str(),
+            ours.dump().c_str(), why.c_str(), line["text"].dump().c_str(),
+            line["why"].dump().c_str(), jinja.dump().c_str());
+    }
+  }
+  qInfo("%-52s %7s %8s %12s %14s %6s", "template", "talks", "refused", "npm alone", "Jinja alone",
+        "ours");
+  int ours = 0;
+  for (const Row& row : rows) {
+    qInfo("%-52s %7d %8d %12d %14d %6d", row.name.data(), row.conversations, row.refused, row.npm,
+          row.jinja, row.ours);
+    ours += row.ours;
+  }
+  QVERIFY(!rows.empty());
+  QCOMPARE(ours, 0);
+}
+
+}  // namespace shoal
+
+QTEST_GUILESS_MAIN(shoal::ChatOracleTest)
+#include "chat_oracle_test.moc"
