@@ -479,8 +479,14 @@ Result<Value> attr_filter(Heap& heap, const Value& value, const Arguments& argum
   return index_of(heap, value, bound[0]);
 }
 
+// What map, select and their like go through: nothing of whatever is not true.
+Result<std::vector<Value>> items_if_true(Heap& heap, const Value& value) {
+  if (!is_true(value)) return std::vector<Value>();
+  return items_of(heap, value);
+}
+
 Result<Value> map_filter(Heap& heap, const Value& value, const Arguments& arguments) {
-  SHOAL_TRY_ASSIGN(items, items_of(heap, value));
+  SHOAL_TRY_ASSIGN(items, items_if_true(heap, value));
   std::vector<Value> out;
   if (arguments.positional.empty()) {
     SHOAL_TRY_ASSIGN(bound, bind(arguments, {"attribute", "default"}, 1));
@@ -504,7 +510,7 @@ Result<Value> map_filter(Heap& heap, const Value& value, const Arguments& argume
 // select, reject, selectattr and rejectattr.
 Result<Value> chosen(Heap& heap, const Value& value, const Arguments& arguments, bool by_attribute,
                      bool wanted) {
-  SHOAL_TRY_ASSIGN(items, items_of(heap, value));
+  SHOAL_TRY_ASSIGN(items, items_if_true(heap, value));
   Arguments rest = arguments;
   Value attribute(Undefined{});
   if (by_attribute) {
@@ -622,7 +628,7 @@ Result<Value> strftime(Heap& heap, int64_t now_ms, const Arguments& arguments) {
   const auto hour12 = hour % 12 == 0 ? 12 : hour % 12;
   std::string out;
   const std::string_view bytes = format->view();
-  if (bytes.size() > 1000) return invalid("strftime_now: the format is too long");
+  if (bytes.size() > 1000) return invalid("the format is too long");
   for (size_t i = 0; i < bytes.size(); ++i) {
     if (bytes[i] != '%') {
       out.push_back(bytes[i]);
@@ -660,7 +666,7 @@ Result<Value> strftime(Heap& heap, int64_t now_ms, const Arguments& arguments) {
       case 'Z': out += "UTC"; break;
       case 'z': out += "+0000"; break;
       case '%': out += "%"; break;
-      default: return invalid("strftime_now: the format " + shown(bytes) + " is not supported");
+      default: return invalid("the format " + shown(bytes) + " is not supported");
     }
   }
   return heap.text(std::move(out), /*from_message=*/false);

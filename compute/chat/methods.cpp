@@ -153,7 +153,7 @@ constexpr std::string_view kTextMethods[] = {
     "split",        "rsplit",  "strip",   "lstrip",  "rstrip",     "startswith",
     "endswith",     "upper",   "lower",   "title",   "replace",    "capitalize",
     "find",         "rfind",   "count",   "join",    "splitlines", "removeprefix",
-    "removesuffix", "isdigit", "isspace", "isupper", "islower"};
+    "removesuffix", "isdigit", "isspace", "isupper", "islower",    "format"};
 constexpr std::string_view kListMethods[] = {"append", "index", "count"};
 constexpr std::string_view kDictMethods[] = {"get", "items", "keys", "values"};
 constexpr std::string_view kLoopMethods[] = {"cycle", "changed"};
@@ -170,6 +170,47 @@ Result<int64_t> integer_or(const Value& value, int64_t otherwise) {
   return *integer;
 }
 
+// str.format() with {}, {0} and {name}; what else may stand in the braces is refused.
+Result<Value> formatted(Heap& heap, const Text& text, const Arguments& arguments) {
+  Text out;
+  const std::string_view bytes = text.view();
+  size_t next = 0;
+  for (size_t at = 0; at < bytes.size();) {
+    const size_t brace = std::min(bytes.find_first_of("{}", at), bytes.size());
+    SHOAL_TRY(heap.append(out, text, at, brace));
+    if (brace == bytes.size()) break;
+    if (brace + 1 < bytes.size() && bytes[brace + 1] == bytes[brace]) {
+      SHOAL_TRY(heap.append(out, text, brace, brace + 1));
+      at = brace + 2;
+      continue;
+    }
+    const size_t close = bytes.find('}', brace);
+    if (bytes[brace] == '}' || close == bytes.npos) return invalid("a brace stands alone");
+    const std::string_view field = bytes.substr(brace + 1, close - brace - 1);
+    size_t place = next;
+    const Value* value = nullptr;
+    if (field.empty()) {
+      ++next;
+    } else if (std::all_of(field.begin(), field.end(),
+                           [](char c) { return c >= '0' && c <= '9'; })) {
+      place = field.size() > 3 ? arguments.positional.size()
+                               : static_cast<size_t>(std::stoi(std::string(field)));
+    } else {
+      place = arguments.positional.size();
+      for (const auto& [known, given] : arguments.named) {
+        if (known == field) value = &given;
+      }
+    }
+    if (place < arguments.positional.size()) value = &arguments.positional[place];
+    if (value == nullptr)
+      return invalid("nothing is given for " + shown("{" + std::string(field) + "}"));
+    SHOAL_TRY_ASSIGN(part, printed(heap, *value));
+    SHOAL_TRY(heap.append(out, part));
+    at = close + 1;
+  }
+  return heap.text(std::move(out));
+}
+
 Result<Value> text_method(Heap& heap, std::string_view name, const Text& text,
                           const Arguments& arguments) {
   if (name == "upper" || name == "lower" || name == "title" || name == "capitalize") {
@@ -180,6 +221,7 @@ Result<Value> text_method(Heap& heap, std::string_view name, const Text& text,
                                              : capitalized(heap, text));
     return heap.text(std::move(made));
   }
+  if (name == "format") return formatted(heap, text, arguments);
   if (name == "strip" || name == "lstrip" || name == "rstrip") {
     SHOAL_TRY_ASSIGN(bound, bind(arguments, {"chars"}));
     const Text* const characters = text_of(bound[0]);

@@ -478,7 +478,7 @@ class JsonWriter {
       if (const size_t known = c < 0x80 ? kEscaped.find(static_cast<char>(c)) : kEscaped.npos;
           known != kEscaped.npos) {
         escape = {'\\', kLetters[known]};
-      } else if (c < 0x20 || (style_.ascii && c >= 0x80 && c < 0x10000)) {
+      } else if (c < 0x20 || (style_.ascii && c >= 0x7F && c < 0x10000)) {
         escape = "\\u" + hex_of(c, 4);
       } else if (style_.ascii && c >= 0x10000) {
         escape = "\\u" + hex_of(0xD800 + ((c - 0x10000) >> 10), 4) + "\\u" +

@@ -632,6 +632,50 @@ Result<void> read_bpe(TokenizerDefinition& out, Names& names, const json& model,
   return read_vocabulary(out, names, *vocabulary, field + ".vocab");
 }
 
+// One text, or a list of {"name", "template"}. What it says is for who runs it to judge.
+Result<void> read_chat_templates(TokenizerDefinition& out, const json& object,
+                                 std::string_view field) {
+  const json* value = find(object, "chat_template");
+  if (value == nullptr) return {};
+  if (value->is_string()) {
+    out.chat_templates.push_back({"default", value->get<std::string>()});
+    return {};
+  }
+  const std::string place = std::string(field) + ".chat_template";
+  if (!value->is_array() || value->size() > kTokenizerTemplatesMax)
+    return bad(place, "is neither a text nor a short list");
+  for (const json& item : *value) {
+    if (!item.is_object()) return bad(place, "holds what is no object");
+    SHOAL_TRY_ASSIGN(name, read_string(item, place, "name"));
+    SHOAL_TRY_ASSIGN(source, read_string(item, place, "template"));
+    out.chat_templates.push_back({std::move(name), std::move(source)});
+  }
+  return {};
+}
+
+// Added tokens that are no special ones, but that a conversation is built with.
+void find_marks(TokenizerDefinition& out) {
+  for (TokenDefinition& token : out.tokens) {
+    if (token.kind != TokenKind::kAdded) continue;
+    const std::string_view text = token.text;
+    const bool blank = text.find_first_not_of(" \t\r\n") == text.npos;
+    token.mark = !blank && (text.starts_with("<|") || text.starts_with("<｜") ||
+                            std::any_of(out.chat_templates.begin(), out.chat_templates.end(),
+                                        [text](const NamedTemplate& one) {
+                                          return one.source.find(text) != one.source.npos;
+                                        }));
+  }
+}
+
+// The text of a token that config names, whether or not it is one; else the text of `id`.
+std::string named_text(const TokenizerDefinition& out, const json& config, const char* key,
+                       std::optional<int32_t> id) {
+  const json* named = find(config, key);
+  if (named != nullptr && named->is_object()) named = find(*named, "content");
+  if (named != nullptr && named->is_string()) return named->get<std::string>();
+  return id ? out.tokens[static_cast<size_t>(*id)].text : std::string();
+}
+
 Result<TokenizerDefinition> read_huggingface(const json& root) {
   SHOAL_TRY(only_keys(root, "the top", {"format", "tokenizer", "config", "eos"}));
   const json* tokenizer = find(root, "tokenizer");
@@ -704,6 +748,11 @@ Result<TokenizerDefinition> read_huggingface(const json& root) {
   if (eos) out.eos.push_back(*eos);
   if (out.bos) make_special(out.tokens[static_cast<size_t>(*out.bos)]);
   for (const int32_t id : out.eos) make_special(out.tokens[static_cast<size_t>(id)]);
+  SHOAL_TRY(read_chat_templates(out, *config, "config"));
+  out.bos_text = named_text(out, *config, "bos_token", out.bos);
+  out.eos_text = named_text(out, *config, "eos_token",
+                            out.eos.empty() ? std::nullopt : std::optional(out.eos.front()));
+  find_marks(out);
 
   const json* merges = find(*model, "merges");
   if (merges == nullptr) return bad("tokenizer.model.merges", "is missing");
@@ -801,7 +850,7 @@ Result<void> read_gguf_tokens(TokenizerDefinition& out, Names& names, const json
 Result<TokenizerDefinition> read_gguf(const json& root) {
   SHOAL_TRY(only_keys(root, "the top",
                       {"format", "model", "pre", "tokens", "scores", "types", "merges", "bos",
-                       "eos", "add_bos", "add_space_prefix"}));
+                       "eos", "add_bos", "add_space_prefix", "chat_template"}));
   SHOAL_TRY_ASSIGN(model, read_string(root, "the top", "model"));
   const bool llama = model == "llama";
   if (!llama && model != "gpt2") return unsupported("model", shown(model) + " is not supported");
@@ -818,6 +867,10 @@ Result<TokenizerDefinition> read_gguf(const json& root) {
   SHOAL_TRY_ASSIGN(eos, read_ids(root, "", "eos", count));
   out.eos = std::move(eos);
   for (const int32_t id : out.eos) make_special(out.tokens[static_cast<size_t>(id)]);
+  SHOAL_TRY(read_chat_templates(out, root, "the top"));
+  if (out.bos) out.bos_text = out.tokens[static_cast<size_t>(*out.bos)].text;
+  if (!out.eos.empty()) out.eos_text = out.tokens[static_cast<size_t>(out.eos.front())].text;
+  find_marks(out);
   SHOAL_TRY_ASSIGN(adds_bos, read_bool(root, "the top", "add_bos", llama));
   out.adds_bos = adds_bos && out.bos.has_value();
   SHOAL_TRY_ASSIGN(space_prefix, read_bool(root, "the top", "add_space_prefix", true));

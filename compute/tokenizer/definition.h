@@ -31,12 +31,19 @@ struct TokenDefinition {
   bool strip_left = false;   // An added or special token takes the white space before it along,
   bool strip_right = false;  // or after it.
   bool normalized = false;   // It is looked for in the normalized text.
+  bool mark =
+      false;  // Added, and a mark for the model too: a chat template writes it, or it looks so.
 };
 
 // Replaces `pattern` by `content` all over a text; with an empty pattern, puts `content` before it.
 struct NormalizeStep {
   std::string pattern;
   std::string content;
+};
+
+struct NamedTemplate {
+  std::string name;
+  std::string source;
 };
 
 struct TokenizerDefinition {
@@ -59,6 +66,11 @@ struct TokenizerDefinition {
   std::optional<int32_t> bos;
   std::vector<int32_t> eos;  // Ascending.
   bool adds_bos = false;
+
+  // What chat templates are, and are told of the two tokens.
+  std::vector<NamedTemplate> chat_templates;
+  std::string bos_text;
+  std::string eos_text;
 };
 
 // kCorrupt or kUnsupported, naming the field.

@@ -21,11 +21,13 @@ std::string replace_all(std::string_view text, const NormalizeStep& step) {
   return out.append(text.substr(at));
 }
 
-std::string normalize(std::string text, const std::vector<NormalizeStep>& steps) {
+// What is put before a text is not put before its `continuation`.
+std::string normalize(std::string text, const std::vector<NormalizeStep>& steps,
+                      bool continuation = false) {
   for (const NormalizeStep& step : steps) {
     if (!step.pattern.empty()) {
       text = replace_all(text, step);
-    } else if (!text.empty()) {
+    } else if (!text.empty() && !continuation) {
       text.insert(0, step.content);
     }
   }
@@ -36,7 +38,7 @@ std::string normalize(std::string text, const std::vector<NormalizeStep>& steps)
 // longest. A tree by bytes, so a place in the text costs at most the length of the longest token.
 class TokenTree {
  public:
-  void add(std::string_view text, int32_t id, bool special) {
+  void add(std::string_view text, int32_t id, bool special, bool mark) {
     uint32_t node = 0;
     for (const char c : text) {
       const auto [edge, fresh] =
@@ -45,16 +47,22 @@ class TokenTree {
       node = edge->second;
     }
     begins_[static_cast<uint8_t>(text.front())] = true;
-    ends_[node] = {id, special};
+    ends_[node] = {id, special, mark};
   }
+
+  bool empty() const { return ends_.size() == 1; }
 
   struct Hit {
     int32_t id = kNoToken;
     size_t size = 0;
   };
 
-  // The longest token at the start of `text`.
-  Hit longest(std::string_view text, bool with_special) const {
+  // The longest token at the start of `text`; special tokens and marks only up to such sizes.
+  struct SizesMax {
+    size_t special = 0;
+    size_t mark = std::string_view::npos;
+  };
+  Hit longest(std::string_view text, const SizesMax& sizes_max) const {
     Hit hit;
     if (!begins_[static_cast<uint8_t>(text.front())]) return hit;
     uint32_t node = 0;
@@ -63,7 +71,10 @@ class TokenTree {
       if (edge == edges_.end()) break;
       node = edge->second;
       const End& end = ends_[node];
-      if (end.id != kNoToken && (with_special || !end.special)) hit = {end.id, i + 1};
+      const size_t size_max = end.special ? sizes_max.special
+                              : end.mark  ? sizes_max.mark
+                                          : std::string_view::npos;
+      if (end.id != kNoToken && i < size_max) hit = {end.id, i + 1};
     }
     return hit;
   }
@@ -76,6 +87,7 @@ class TokenTree {
   struct End {
     int32_t id = kNoToken;
     bool special = false;
+    bool mark = false;
   };
   std::unordered_map<uint64_t, uint32_t> edges_;
   std::vector<End> ends_{End{}};
@@ -119,9 +131,18 @@ struct Tokenizer::Data {
 
   std::string bytes_of(const TokenDefinition& token) const;
   void encode_word(std::string_view word, std::vector<int32_t>& out, MergeWork& work) const;
+  // Where a template's own words stand in a text: the ends of runs in turn, the first run a
+  // message's. Without any, the text is a plain one.
+  using Runs = std::vector<size_t>;
   template <class Text, class Token>
-  void take_tokens(std::string_view text, const TokenTree& tree, bool with_special,
-                   const Text& on_text, const Token& on_token) const;
+  void take_tokens(std::string_view text, const TokenTree& tree, const Runs* runs,
+                   bool with_special, const Text& on_text, const Token& on_token) const;
+  // The runs of a piece from `begin` to `end`, once it is normalized. Where the parts of a piece do
+  // not normalize one by one as they do together, all of it counts as a message's.
+  Runs normalized_runs(std::string_view text, const Runs& runs, size_t begin, size_t end,
+                       std::string_view normal) const;
+  std::vector<int32_t> encode(const std::string& valid, const Runs* runs, bool with_special,
+                              MergeWork& work) const;
 };
 
 Tokenizer::Data::Data(TokenizerDefinition from) : definition(std::move(from)) {
@@ -139,7 +160,7 @@ Tokenizer::Data::Data(TokenizerDefinition from) : definition(std::move(from)) {
           token.normalized ? normalize(token.text, definition.normalize) : token.text;
       if (!text.empty()) {
         (token.normalized ? normalized_tokens : raw_tokens)
-            .add(text, id, token.kind == TokenKind::kSpecial);
+            .add(text, id, token.kind == TokenKind::kSpecial, token.mark);
       }
     }
     bytes.push_back(bytes_of(token));
@@ -230,11 +251,21 @@ void Tokenizer::Data::encode_word(std::string_view word, std::vector<int32_t>& o
 
 // Hands on the tokens of `tree` in `text` and the text between them.
 template <class Text, class Token>
-void Tokenizer::Data::take_tokens(std::string_view text, const TokenTree& tree, bool with_special,
-                                  const Text& on_text, const Token& on_token) const {
+void Tokenizer::Data::take_tokens(std::string_view text, const TokenTree& tree, const Runs* runs,
+                                  bool with_special, const Text& on_text,
+                                  const Token& on_token) const {
   size_t done = 0;
+  size_t run = 0;
+  TokenTree::SizesMax sizes_max;
+  if (with_special) sizes_max.special = std::string_view::npos;
   for (size_t at = 0; at < text.size();) {
-    const TokenTree::Hit hit = tree.longest(text.substr(at), with_special);
+    if (runs != nullptr) {
+      while (run < runs->size() && (*runs)[run] <= at) ++run;
+      const bool in_template = run < runs->size() && run % 2 == 1;
+      const size_t left = in_template ? (*runs)[run] - at : 0;
+      sizes_max = {.special = left, .mark = left};
+    }
+    const TokenTree::Hit hit = tree.longest(text.substr(at), sizes_max);
     if (hit.id == kNoToken) {
       at += 1;
       continue;
@@ -254,31 +285,73 @@ Result<Tokenizer> Tokenizer::from_definition(std::string_view json) {
   return Tokenizer(std::make_shared<const Data>(std::move(definition)));
 }
 
-std::vector<int32_t> Tokenizer::encode(std::string_view text, bool add_bos, bool parse_special,
-                                       MergeWork* work) const {
-  const Data& data = *data_;
-  MergeWork unasked;
-  MergeWork& counted = work != nullptr ? *work : unasked;
-  const std::string valid = valid_utf8(text);
-  SHOAL_CHECK(valid.size() < (size_t{1} << 24));  // Callers bound a prompt far below this.
+Tokenizer::Data::Runs Tokenizer::Data::normalized_runs(std::string_view text, const Runs& runs,
+                                                       size_t begin, size_t end,
+                                                       std::string_view normal) const {
+  Runs out;
+  std::string joined;
+  size_t at = begin;
+  for (const size_t run_end : runs) {
+    const size_t to = std::clamp(run_end, at, end);
+    joined += normalize(std::string(text.substr(at, to - at)), definition.normalize,
+                        /*continuation=*/at > begin);
+    out.push_back(joined.size());
+    at = to;
+  }
+  if (joined != normal) out.assign(1, normal.size());
+  return out;
+}
 
+std::vector<int32_t> Tokenizer::Data::encode(const std::string& valid, const Runs* runs,
+                                             bool with_special, MergeWork& work) const {
+  SHOAL_CHECK(valid.size() < (size_t{1} << 24));  // Callers bound a prompt far below this.
   std::vector<int32_t> ids;
-  if (add_bos && data.definition.bos) ids.push_back(*data.definition.bos);
   const auto on_token = [&](int32_t id) { ids.push_back(id); };
   const auto on_raw = [&](std::string_view raw, bool raw_at_start) {
-    const std::string normal = normalize(std::string(raw), data.definition.normalize);
-    data.take_tokens(
-        normal, data.normalized_tokens, parse_special,
+    const std::string normal = normalize(std::string(raw), definition.normalize);
+    Runs normal_runs;
+    if (runs != nullptr && !normalized_tokens.empty()) {
+      const auto begin = static_cast<size_t>(raw.data() - valid.data());
+      normal_runs = normalized_runs(valid, *runs, begin, begin + raw.size(), normal);
+    }
+    take_tokens(
+        normal, normalized_tokens, runs == nullptr ? nullptr : &normal_runs, with_special,
         [&](std::string_view piece, bool at_start) {
           Word whole{std::string(piece), raw_at_start && at_start};
-          for (const Word& word : split_words(std::move(whole), data.definition.split)) {
-            data.encode_word(word.text, ids, counted);
+          for (const Word& word : split_words(std::move(whole), definition.split)) {
+            encode_word(word.text, ids, work);
           }
         },
         on_token);
   };
-  data.take_tokens(valid, data.raw_tokens, parse_special, on_raw, on_token);
+  take_tokens(valid, raw_tokens, runs, with_special, on_raw, on_token);
   return ids;
+}
+
+std::vector<int32_t> Tokenizer::encode(std::string_view text, bool add_bos, bool parse_special,
+                                       MergeWork* work) const {
+  MergeWork unasked;
+  std::vector<int32_t> ids =
+      data_->encode(valid_utf8(text), nullptr, parse_special, work != nullptr ? *work : unasked);
+  if (add_bos && data_->definition.bos) ids.insert(ids.begin(), *data_->definition.bos);
+  return ids;
+}
+
+std::vector<int32_t> Tokenizer::encode_parts(std::span<const TextPart> parts) const {
+  std::string valid;
+  Data::Runs runs = {0};
+  for (const TextPart& part : parts) {
+    if (part.text.empty()) continue;
+    valid += valid_utf8(part.text);
+    const bool last_is_message = runs.size() % 2 == 1;
+    if (part.from_message == last_is_message) {
+      runs.back() = valid.size();
+    } else {
+      runs.push_back(valid.size());
+    }
+  }
+  MergeWork unasked;
+  return data_->encode(valid, &runs, /*with_special=*/false, unasked);
 }
 
 std::string Tokenizer::decode(std::span<const int32_t> ids) const {
@@ -301,6 +374,16 @@ bool Tokenizer::is_special(int32_t id) const {
   return id >= 0 && id < vocabulary() &&
          data_->definition.tokens[static_cast<size_t>(id)].kind == TokenKind::kSpecial;
 }
+
+std::optional<std::string_view> Tokenizer::chat_template(std::string_view name) const {
+  for (const NamedTemplate& one : data_->definition.chat_templates) {
+    if (one.name == name) return one.source;
+  }
+  return std::nullopt;
+}
+
+const std::string& Tokenizer::bos_text() const { return data_->definition.bos_text; }
+const std::string& Tokenizer::eos_text() const { return data_->definition.eos_text; }
 
 std::string_view Tokenizer::token_text(int32_t id) const {
   if (id < 0 || id >= vocabulary()) return {};

@@ -19,6 +19,7 @@ inline constexpr size_t kTokenizerDefinitionBytesMax = 96u << 20;
 inline constexpr int32_t kTokenizerTokensMax = 1 << 20;
 inline constexpr size_t kTokenizerMergesMax = 2u << 20;
 inline constexpr size_t kTokenizerTokenBytesMax = 1024;
+inline constexpr size_t kTokenizerTemplatesMax = 64;
 
 // A piece of a text that is made of a chat template's own words and of what messages say.
 struct TextPart {
@@ -33,9 +34,10 @@ class Tokenizer {
   //   {"format":"huggingface", "tokenizer":{tokenizer.json}, "config":{tokenizer_config.json},
   //    "eos":[ids]}               "config" and "eos" may be left out; "eos" adds to config's token.
   //   {"format":"gguf", "model":"llama"|"gpt2", "pre":"…", "tokens":[…], "scores":[…], "types":[…],
-  //    "merges":["a b"…], "bos":id|null, "eos":[ids], "add_bos":bool, "add_space_prefix":bool}
-  //                               "pre" and "merges" belong to gpt2, "scores" and
-  //                               "add_space_prefix" to llama; "types" may be left out.
+  //    "merges":["a b"…], "bos":id|null, "eos":[ids], "add_bos":bool, "add_space_prefix":bool,
+  //    "chat_template":"…"}       "pre" and "merges" belong to gpt2, "scores" and
+  //                               "add_space_prefix" to llama; "types" and "chat_template" may be
+  //                               left out. In huggingface, "config" holds the template.
   // kCorrupt or kUnsupported, naming the field: what this tokenizer cannot do is refused, never
   // ignored. Of tokenizer.json, "truncation" and "padding" concern batches for training and have no
   // meaning here; tokens that a post-processor puts after a text are not put after a prompt.
@@ -46,6 +48,12 @@ class Tokenizer {
   // that are not special are found either way.
   std::vector<int32_t> encode(std::string_view text, bool add_bos, bool parse_special = false,
                               MergeWork* work = nullptr) const;
+
+  // A conversation as a chat template made it. Nothing is put before it, as the template says how a
+  // conversation begins. Special tokens, and added ones that conversations are built with (a chat
+  // template's own words, or such as begin with "<|"), are found where all of their text is the
+  // template's: what a message says never becomes one.
+  std::vector<int32_t> encode_parts(std::span<const TextPart> parts) const;
 
   // The text of whole tokens from its start, valid UTF-8. Special tokens and ids out of range have
   // none.
@@ -58,6 +66,12 @@ class Tokenizer {
   const std::vector<int32_t>& eos_ids() const;  // Ascending.
   bool is_eos(int32_t id) const;
   bool is_special(int32_t id) const;
+
+  // The model's own chat template, as Jinja text that nobody has checked; nothing when it has none
+  // of this name. And what it is told that the tokens' texts are; empty when there is none.
+  std::optional<std::string_view> chat_template(std::string_view name = "default") const;
+  const std::string& bos_text() const;
+  const std::string& eos_text() const;
 
   // The bytes that a token stands for, not always whole characters; a special token's name; nothing
   // for an id out of range.

@@ -63,16 +63,17 @@ void ChatOracleTest::real_templates_give_the_same_bytes() {
   const QString scripts = QStringLiteral(SHOAL_SOURCE_DIR "/tests/chat/oracle/");
   QStringList arguments = {scripts + "conversations.mjs", oracle_folder(),
                            qEnvironmentVariable("SHOAL_CONVERSATIONS", "40"),
-                           qEnvironmentVariable("SHOAL_SEED", "1")};
+                           qEnvironmentVariable("SHOAL_SEED", "1"),
+                           qEnvironmentVariable("SHOAL_KIND", "any")};
   arguments += qEnvironmentVariable("SHOAL_TEMPLATES").split(',', Qt::SkipEmptyParts);
   QVERIFY(run_program(node, arguments, {}, lines));
   const bool has_jinja = QProcess::execute("python3", {"-c", "import jinja2.ext"}) == 0 &&
                          run_program("python3", {scripts + "jinja_oracle.py"}, lines, answers);
-  if (!has_jinja) qInfo("Python has no jinja2 here: compared with npm alone");
+  if (!has_jinja) QSKIP("Python has no jinja2 here, which says who is right where npm differs");
 
   QFile given(lines), known(answers);
   QVERIFY(given.open(QIODevice::ReadOnly));
-  if (has_jinja) QVERIFY(known.open(QIODevice::ReadOnly));
+  QVERIFY(known.open(QIODevice::ReadOnly));
   std::vector<Row> rows;
   std::optional<Result<ChatTemplate>> parsed;
   ChatSettings settings;
@@ -101,12 +102,17 @@ void ChatOracleTest::real_templates_give_the_same_bytes() {
         why = rendered.error().message;
       }
     }
-    const Json jinja = has_jinja ? Json::parse(known.readLine().toStdString()) : Json();
+    const Json jinja = Json::parse(known.readLine().toStdString());
     Row& row = rows.back();
     ++row.conversations;
     const bool as_npm = ours == line["text"];
-    const bool as_jinja = has_jinja && ours == jinja["text"];
-    if (as_npm && (as_jinja || !has_jinja)) {
+    const bool as_jinja = ours == jinja["text"];
+    // Where map() and select() give a list here, Jinja has a generator, which has no JSON.
+    const bool generator = jinja["text"].is_null() &&
+                           jinja["why"].get<std::string>().find("generator") != std::string::npos;
+    if (generator && !as_npm) {
+      ++row.jinja;
+    } else if (as_npm && as_jinja) {
       row.refused += ours.is_null() ? 1 : 0;
     } else if (as_npm) {
       ++row.jinja;

@@ -1,12 +1,14 @@
 // Writes seeded conversations and what the npm engine makes of them, one JSON object a line:
 //   {"name": template, "source": its text}          once before the lines of that template
 //   {"variables": text of JSON, "text": what it printed, or null when it refused, "why": its words}
-// usage: node conversations.mjs FOLDER COUNT SEED NAME...    without names: every template
+// usage: node conversations.mjs FOLDER COUNT SEED KIND NAME...    without names: every template
+// KIND is "any", or "plain" for conversations without what the npm engine is known to do in another way than Jinja:
+// contents that are no text, and the characters that JavaScript and Python do not both call white space.
 import fs from 'node:fs';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 
-const [folder, count, seed, ...names] = process.argv.slice(2);
+const [folder, count, seed, kind, ...names] = process.argv.slice(2);
 const { Template } = await import(pathToFileURL(path.resolve(folder, 'jinja.mjs')));
 
 // A small generator whose whole state is the seed.
@@ -33,6 +35,8 @@ const kPieces = [
   '\u2028', '\u200b', '\ufeff', '\x1c', '\x85', '\x7f', '\x00', '\b', '/think', '/no_think', '/system_override',
 ];
 
+const plain = kind === 'plain';
+
 function text(g, pieces_max = 8) {
   let out = '';
   for (let n = g.below(pieces_max + 1); n > 0; --n) {
@@ -45,7 +49,7 @@ function text(g, pieces_max = 8) {
       out += g.pick(kPieces);
     }
   }
-  return out;
+  return plain ? out.replace(/[\ufeff\x1c-\x1f\x85]/g, '.') : out;
 }
 
 const word = (g) => g.pick(['location', 'unit', 'query', 'city', 'ids', 'größe', 'type', 'items', 'description', 'get', 'x"y']);
@@ -90,7 +94,7 @@ function tool(g) {
 }
 
 function content(g) {
-  return g.chance(0.06) ? [{ type: 'text', text: text(g) }, ...(g.chance(0.4) ? [{ type: 'text', text: text(g) }] : [])] : text(g);
+  return !plain && g.chance(0.06) ? [{ type: 'text', text: text(g) }, ...(g.chance(0.4) ? [{ type: 'text', text: text(g) }] : [])] : text(g);
 }
 
 function conversation(g) {
@@ -102,7 +106,7 @@ function conversation(g) {
     if (n === 1 && g.chance(0.7)) break;
     if (g.chance(0.35)) {
       const calls = g.chance(0.75) ? 1 : 2;
-      const message = { role: 'assistant', content: g.chance(0.5) ? null : g.chance(0.5) ? '' : text(g) };
+      const message = { role: 'assistant', content: !plain && g.chance(0.5) ? null : g.chance(0.5) ? '' : text(g) };
       if (g.chance(0.3)) message.reasoning_content = text(g);
       if (g.chance(0.2)) message.thinking = text(g);
       message.tool_calls = Array.from({ length: calls }, (_, i) => {
@@ -111,7 +115,7 @@ function conversation(g) {
       });
       messages.push(message);
       for (const call of message.tool_calls) {
-        const answer = { role: 'tool', content: g.chance(0.1) ? object(g) : text(g) };
+        const answer = { role: 'tool', content: !plain && g.chance(0.1) ? object(g) : text(g) };
         if (g.chance(0.7)) answer.tool_call_id = call.id;
         if (g.chance(0.5)) answer.name = call.function.name;
         messages.push(answer);
