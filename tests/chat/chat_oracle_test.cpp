@@ -1,7 +1,10 @@
 // Goal: the chat templates that people use give the same bytes here as in the engines that they
 // were written for. Method: seeded conversations through real templates, rendered by npm's
-// @huggingface/jinja and, where Python has it, by Jinja itself; tests/chat/oracle/fetch brings
-// them. SHOAL_CONVERSATIONS=2000 SHOAL_SEED=1 say how many for each template, and which.
+// @huggingface/jinja and by Jinja itself; tests/chat/oracle/fetch brings what npm has. Where the
+// two differ we do as Jinja does, as models were taught with it. SHOAL_CONVERSATIONS=2000
+// SHOAL_SEED=1 say how many for each template, and which; SHOAL_KIND=plain leaves out what npm's
+// engine is known to do in another way, SHOAL_TEMPLATES=a,b takes some templates only,
+// SHOAL_SHOW=all shows conversations on which the two differ.
 
 #include <QFile>
 #include <QProcess>
