@@ -16,6 +16,7 @@ namespace {
 constexpr char kClockKey[] = "jobs.clock_ms";  // When something was stored last, as now() has it.
 constexpr size_t kResultInTableBytesMax = size_t{64} << 10;
 constexpr int64_t kTokensPerAnswerMax = int64_t{4} << 20;
+constexpr int kTellings = 2;                // Of a lease to one login, until its host speaks of it.
 constexpr uint32_t kUnitsPerAnswerMax = 8;  // A unit's message may have some megabytes.
 constexpr kj::Duration kRetry = 2 * kj::SECONDS;
 constexpr kj::Duration kTurn = 1 * kj::MILLISECONDS;  // Between pieces of an output.
@@ -61,6 +62,18 @@ const char* ended_event(JobState state) {
     case JobState::kFaulted: return "job_failed";
     case JobState::kPaused: return "job_paused";
     case JobState::kRunning: return "job_runs";
+  }
+  SHOAL_UNREACHABLE();
+}
+
+// What is said of it beside its state.
+const char* reason_of(JobState state) {
+  switch (state) {
+    case JobState::kFaulted: return "too many of its units failed on several hosts";
+    case JobState::kPaused: return "paused by its administrator";
+    case JobState::kCancelled: return "cancelled by its administrator";
+    case JobState::kRunning:
+    case JobState::kDone: return "";
   }
   SHOAL_UNREACHABLE();
 }
@@ -165,7 +178,9 @@ Result<void> JobService::restore() {
     jobs.push_back(std::move(*job));
   }
   for (const StoredJob& job : jobs) {
-    if (!is_over(job.state) || with_units.contains(job.id)) SHOAL_TRY(add_rows(job, rows));
+    if (is_over(job.state) && !with_units.contains(job.id)) continue;
+    rows.jobs.push_back({broker_spec(job), job.state});
+    SHOAL_TRY(add_task_rows(job, rows));
   }
   std::map<UnitId, UnitCut> cuts;
   for (const UnitRow& unit : rows.units) cuts[unit.cut.unit] = unit.cut;
@@ -174,7 +189,7 @@ Result<void> JobService::restore() {
     const UnitCut& cut = cuts.at(lease.granted.unit);
     leases_[lease.granted.lease] = {
         cut.unit, cut.task, lease.granted.host, lease.granted.device, cut.first_item, cut.items};
-    device_leases_[lease.granted.device].insert(lease.granted.lease);
+    device_leases_[{lease.granted.host, lease.granted.device}].insert(lease.granted.lease);
   }
   if (const Result<void> restored = broker_.restore(rows, std::max(last, Millis{1}));
       !restored.ok()) {
@@ -276,9 +291,8 @@ Result<void> JobService::fault_job(StoredJob& job, const Error& why) {
   return {};
 }
 
-// What the broker gets of it.
-Result<void> JobService::add_rows(const StoredJob& job, BrokerRows& rows) {
-  rows.jobs.push_back({broker_spec(job), job.state});
+// What the broker gets of its tasks; its job is made of broker_spec().
+Result<void> JobService::add_task_rows(const StoredJob& job, BrokerRows& rows) {
   for (const StoredTask& row : job.tasks) {
     SHOAL_TRY_ASSIGN(figures, units_.counts(row.id));
     rows.tasks.push_back(
@@ -298,6 +312,7 @@ JobSpec JobService::broker_spec(const StoredJob& job) {
     task.kind = row.kind;
     // Of a job that lacks something nothing is handed out.
     if (const auto live = tasks_.find(row.id); live != tasks_.end()) {
+      task.waits_for_input = live->second->items == nullptr;
       task.job_class = live->second->class_id;
       task.model = live->second->model->id;
       task.trusted_only = live->second->job_class.anchored;
@@ -358,6 +373,7 @@ void JobService::host_known(HostId host, bool trusted, bool banned,
   if (address_block) facts.address_block = *address_block;
   if (owner) facts.owner = *owner;
   broker_.host_known(facts, now());
+  take_back_foreign(host);
   schedule();
 }
 
@@ -427,8 +443,8 @@ void JobService::devices_changed(HostId host) {
     }
     ready.insert(lent.id);
     broker_.device_ready(facts_of(device, lent), now());
-    take_back_foreign(lent.id, pool_host.membership.group);
   }
+  take_back_foreign(host);
   for (auto it = devices_.begin(); it != devices_.end();) {
     if (it->second.place.host != host || ready.contains(it->first)) {
       ++it;
@@ -441,15 +457,20 @@ void JobService::devices_changed(HostId host) {
 }
 
 // What is for the hosts of another group is not handed to it again, and another host gets it.
-void JobService::take_back_foreign(DeviceId device, const std::string& group) {
-  const auto held = device_leases_.find(device);
-  if (held == device_leases_.end()) return;
-  for (const LeaseId id : held->second) {
-    const LiveLease& live = leases_.at(id);
-    const auto task = tasks_.find(live.task);
-    if (task == tasks_.end() || task->second->group.empty() || task->second->group == group)
-      continue;
-    broker_.give_back({live.unit, id, live.host}, now());
+// Whether the devices that hold it are announced or not.
+void JobService::take_back_foreign(HostId host) {
+  const auto connected = needs_.pool.hosts().find(host);
+  if (connected == needs_.pool.hosts().end()) return;
+  const std::string& group = connected->second->membership.group;
+  for (auto held = device_leases_.lower_bound({host, DeviceId{INT64_MIN}});
+       held != device_leases_.end() && held->first.first == host; ++held) {
+    for (const LeaseId id : held->second) {
+      const LiveLease& live = leases_.at(id);
+      const auto task = tasks_.find(live.task);
+      if (task == tasks_.end() || task->second->group.empty() || task->second->group == group)
+        continue;
+      broker_.give_back({live.unit, id, host}, now());
+    }
   }
 }
 
@@ -551,20 +572,25 @@ Message JobService::why(NoWork why, Millis ask_again) const {
   return message;
 }
 
-// Leases of the device that hold, renewed; without `all` those that its host never spoke of.
+// Leases of the device that hold; without `all` those that its host never spoke of, and of them
+// only those of which no answer may have come: one that was sent to this login twice has come, or
+// ends by itself. To be told of a lease again is no renewal of it.
 std::vector<Grant> JobService::held_grants(LentDevice& device, size_t count_max, bool all) {
   std::vector<Grant> grants;
-  const auto held = device_leases_.find(device.id);
+  const auto held = device_leases_.find({device.place.host, device.id});
   if (held == device_leases_.end()) return grants;
   int64_t tokens = 0;  // At most, of a message.
   for (const LeaseId id : held->second) {
     const LiveLease& live = leases_.at(id);
     const auto task = tasks_.find(live.task);
     if (grants.size() >= count_max) break;
-    if (task == tasks_.end() || (live.spoken_of && !all)) continue;
+    if (task == tasks_.end() || task->second->items == nullptr) continue;
+    const bool has_come =
+        live.spoken_of || (live.told_login == device.place.login && live.told >= kTellings);
+    if (has_come && !all) continue;
     tokens += live.items * task->second->context;
     if (tokens > kTokensPerAnswerMax && !grants.empty()) break;
-    const Renewal renewal = broker_.renew({live.unit, id, device.place.host}, now());
+    const Renewal renewal = broker_.held({live.unit, id, device.place.host});
     if (renewal.answer != RenewAnswer::kRenewed) continue;
     hold_for(device, live.task, id);
     Grant grant{id, live.unit, live.task, live.first_item, live.items, renewal.until, {}, {}};
@@ -584,7 +610,7 @@ void JobService::end_lease(LeaseId lease) {
   const auto live = leases_.find(lease);
   if (live == leases_.end()) return;
   let_go(lease, live->second);
-  const auto of_device = device_leases_.find(live->second.device);
+  const auto of_device = device_leases_.find({live->second.host, live->second.device});
   if (of_device != device_leases_.end() && of_device->second.erase(lease) > 0 &&
       of_device->second.empty()) {
     device_leases_.erase(of_device);
@@ -622,7 +648,7 @@ kj::Promise<LeaseReply> JobService::lease(const DevicePlace& place, Millis wante
   for (const Grant& grant : answer.grants) {
     leases_[grant.lease] = {grant.unit, grant.task,       place.host,
                             device->id, grant.first_item, grant.items};
-    device_leases_[device->id].insert(grant.lease);
+    device_leases_[{place.host, device->id}].insert(grant.lease);
     hold_for(*device, grant.task, grant.lease);
     grants.push_back(grant);
   }
@@ -631,7 +657,6 @@ kj::Promise<LeaseReply> JobService::lease(const DevicePlace& place, Millis wante
   });
 }
 
-// After the commit: a task that has just begun has its items only then.
 Result<LeaseReply> JobService::fill_in(const std::vector<Grant>& grants, const LeaseAnswer& answer,
                                        DeviceId id) {
   LeaseReply reply;
@@ -640,13 +665,9 @@ Result<LeaseReply> JobService::fill_in(const std::vector<Grant>& grants, const L
   LentDevice* const device = find_device(id);
   for (const Grant& grant : grants) {
     const auto task = tasks_.find(grant.task);
+    const auto lease = leases_.find(grant.lease);
     // Cancelled meanwhile, or its device has gone: the host never hears of it.
-    if (task == tasks_.end() || device == nullptr || !leases_.contains(grant.lease)) continue;
-    if (task->second->items == nullptr) {
-      broker_.give_back({grant.unit, grant.lease, device->place.host}, now());
-      schedule();
-      continue;
-    }
+    if (task == tasks_.end() || device == nullptr || lease == leases_.end()) continue;
     LentUnit unit;
     unit.grant = grant;
     unit.until_in = grant.until - now();
@@ -655,6 +676,9 @@ Result<LeaseReply> JobService::fill_in(const std::vector<Grant>& grants, const L
     unit.items = std::move(items);
     unit.sequences = std::max<int64_t>(device->sequences[grant.task], 1);
     unit.rows_max = needs_.rows_max;
+    LiveLease& live = lease->second;
+    if (std::exchange(live.told_login, device->place.login) != device->place.login) live.told = 0;
+    ++live.told;
     reply.units.push_back(std::move(unit));
   }
   if (reply.units.empty() && reply.why.empty()) reply.why = why(NoWork::kAllOut, now());
@@ -942,10 +966,10 @@ Result<void> JobService::write(std::span<const Change> changes) {
     } else if (const auto* task = std::get_if<TaskChanged>(&change)) {
       SHOAL_TRY(jobs_.set_task_state(task->task, task->state));
     } else if (const auto* job = std::get_if<JobChanged>(&change)) {
-      const auto reason = reasons_.find(job->job);
-      std::string text = reason == reasons_.end() ? "" : reason->second;
-      if (job->state == JobState::kFaulted) text = "too many of its units failed on several hosts";
-      if (job->state == JobState::kRunning || job->state == JobState::kDone) text.clear();
+      const auto lost = lost_.find(job->job);
+      const std::string text = job->state == JobState::kFaulted && lost != lost_.end()
+                                   ? lost->second
+                                   : reason_of(job->state);
       SHOAL_TRY(jobs_.set_state(job->job, job->state, text,
                                 is_over(job->state) ? needs_.clock.now_wall() : Millis{0}));
       if (job->state == JobState::kCancelled || job->state == JobState::kFaulted) {
@@ -1025,7 +1049,7 @@ void JobService::after_commit(std::vector<Change> changes) {
     if (job == nullptr) continue;
     needs_.journal.note_of_job(ended_event(job->state), "job " + std::to_string(job->job.value),
                                job->job);
-    reasons_.erase(job->job);
+    lost_.erase(job->job);
     if (is_over(job->state)) ended_jobs_.insert(job->job);
   }
   forget_jobs();
@@ -1092,12 +1116,51 @@ kj::Promise<void> JobService::finish_task(TaskId id) {
     return kj::READY_NOW;
   }
   log_error("jobs", "output_not_written", {{"task", id}, {"why", more.error()}});
+  if (state.output != nullptr && state.output->lost()) {
+    const Result<void> failed = fail_for_lost(id, *state.output->lost());
+    if (failed.ok()) {
+      unfinished_.erase(id);
+      forget_jobs();
+      return kj::READY_NOW;
+    }
+    log_error("jobs", "not_failed", {{"task", id}, {"why", failed.error()}});
+  }
   const Millis wait = std::clamp(Millis{state.wait.count * 2}, kFinishAgainMin, kFinishAgainMax);
   state = Unfinished{};
   state.wait = wait;
   state.due = now() + wait;
   arm_timer();
   return kj::READY_NOW;
+}
+
+// A result that counted is not there any more: its job has failed, and a retry has the unit
+// computed anew.
+Result<void> JobService::fail_for_lost(TaskId id, UnitId unit) {
+  const std::shared_ptr<const LiveTask> task = tasks_.at(id);
+  const std::string reason = "the result of unit " + std::to_string(unit.value) + " of " +
+                             task->spec.name +
+                             " was lost on the coordinator's disk: job retry has it computed again";
+  SHOAL_TRY_ASSIGN(job, jobs_.find(task->job));
+  if (!job) return {};
+  std::vector<LargeResult> removed;
+  SHOAL_TRY(needs_.store.transaction([&]() -> Result<void> {
+    SHOAL_TRY_ASSIGN(results, units_.remove_results(unit));
+    removed = std::move(results);
+    if (!is_over(job->state)) return {};  // The broker says the rest.
+    SHOAL_TRY(jobs_.set_task_state(id, TaskState::kStopped));
+    if (job->state != JobState::kDone) return {};
+    return jobs_.set_state(job->id, JobState::kFaulted, reason, needs_.clock.now_wall());
+  }));
+  note_useless(removed);
+  remove_useless();
+  if (!is_over(job->state)) {
+    lost_[job->id] = reason;
+    broker_.fail_job(job->id, id, now());
+    schedule();
+  } else {
+    needs_.journal.note_of_job(ended_event(JobState::kFaulted), reason, job->id);
+  }
+  return {};
 }
 
 // True while there is more: its output file first, then the items of each task that goes on from
@@ -1179,13 +1242,21 @@ Result<void> JobService::take_items(Unfinished& state) {
   SHOAL_TRY_ASSIGN(items, ItemsFile::open(needs_.folder, digest));
   LiveTask with_items = maker->task();
   with_items.items = std::make_shared<const ItemsFile>(std::move(items));
-  tasks_[with_items.id] = std::make_shared<const LiveTask>(std::move(with_items));
+  const TaskId id = with_items.id;
+  tasks_[id] = std::make_shared<const LiveTask>(std::move(with_items));
+  broker_.input_there(id, now());
   return {};
 }
 
-kj::Promise<void> JobService::write_all(OutputMaker& maker) {
-  if (!rpc::require(maker.go_on())) return kj::READY_NOW;
-  return needs_.timer.afterDelay(kTurn).then([this, &maker] { return write_all(maker); });
+// False: the task has its output now, and its results are gone.
+kj::Promise<bool> JobService::write_all(OutputMaker& maker, JobId job, TaskId task) {
+  const std::optional<StoredJob> now = rpc::require(jobs_.find(job));
+  if (!now) return false;
+  const auto row = std::ranges::find(now->tasks, task, &StoredTask::id);
+  if (row == now->tasks.end() || row->output_digest) return false;
+  if (!rpc::require(maker.go_on())) return true;
+  return needs_.timer.afterDelay(kTurn).then(
+      [this, &maker, job, task] { return write_all(maker, job, task); });
 }
 
 // Of a job with millions of units nobody counts them all again and again.
@@ -1315,7 +1386,6 @@ kj::Promise<void> JobService::change_job(JobId id, JobOrder order) {
   switch (order) {
     case JobOrder::kPause:
       if (is_over(job->state)) refuse("has ended: it cannot be paused");
-      reasons_[id] = "paused by its administrator";
       broker_.pause_job(id, true, now());
       break;
     case JobOrder::kResume:
@@ -1324,7 +1394,6 @@ kj::Promise<void> JobService::change_job(JobId id, JobOrder order) {
       break;
     case JobOrder::kCancel:
       if (is_over(job->state)) refuse("has ended already");
-      reasons_[id] = "cancelled by its administrator";
       broker_.cancel_job(id, now());
       break;
     case JobOrder::kRetry: rpc::require(retry(*job)); break;
@@ -1341,8 +1410,12 @@ Result<void> JobService::retry(StoredJob job) {
                                           : name + " has not ended yet"};
   }
   if (broker_.knows_job(job.id) || live_jobs_.contains(job.id)) {
+    const Millis most = needs_.options.rules.pending_max + needs_.options.rules.pending_max;
     return Error{ErrorCode::kUnavailable,
-                 name + " has results that are still being judged; try again later"};
+                 name +
+                     " has results that are still being judged, or written: try again later. A "
+                     "later check of the same hosts decides, and without one they lapse after " +
+                     std::to_string((most.count + 3'599'999) / 3'600'000) + " hours"};
   }
   SHOAL_TRY_ASSIGN(file, read_job_file(job.spec));
   bool any = job.state == JobState::kFaulted;
@@ -1360,9 +1433,11 @@ Result<void> JobService::retry(StoredJob job) {
       any |= figures.poisoned > 0;
       reopened.insert(i);
       SHOAL_TRY(units_.reopen_poisoned(task.id));
+      const std::optional<TaskId> changed =
+          follows ? std::optional<TaskId>(job.tasks[*source].id) : std::nullopt;
+      SHOAL_TRY_ASSIGN(results, units_.reopen_changed(task.id, changed));
+      removed.insert(removed.end(), results.begin(), results.end());
       if (follows) {
-        SHOAL_TRY_ASSIGN(results, units_.reopen_followers(task.id, job.tasks[*source].id));
-        removed.insert(removed.end(), results.begin(), results.end());
         SHOAL_TRY(jobs_.forget_items(task.id));
         task.items_digest.reset();
       }
@@ -1376,14 +1451,15 @@ Result<void> JobService::retry(StoredJob job) {
     SHOAL_TRY(jobs_.set_state(job.id, job.state, "", Millis{0}));
     SHOAL_TRY_ASSIGN(made, tasks_of(job));
     tasks = std::move(made);
+    SHOAL_TRY(add_task_rows(job, rows));
+    for (const StoredTask& task : job.tasks) SHOAL_TRY(units_.load_open(task.id, rows));
     return {};
   }));
   note_useless(removed);
   remove_useless();
   for (const StoredTask& task : job.tasks) counts_.erase(task.id);
   take_up_job(job, tasks);
-  SHOAL_TRY(add_rows(job, rows));
-  for (const StoredTask& task : job.tasks) SHOAL_TRY(units_.load_open(task.id, rows));
+  rows.jobs.push_back({broker_spec(job), job.state});
   needs_.journal.note_of_job("job_retried", job.name, job.id);
   return broker_.reopen_job(rows, now());
 }
@@ -1460,11 +1536,12 @@ kj::Promise<TaskOutput> JobService::output(JobId id, std::string name) {
   std::unique_ptr<OutputMaker> maker = rpc::require(
       OutputMaker::begin(units_, rpc::require(task_of(*job, *row)), needs_.folder, output.path));
   OutputMaker& making = *maker;
-  return write_all(making)
-      .then([&making, output]() mutable {
+  return write_all(making, id, row->id)
+      .then([this, &making, output, id, name = row->name](bool all) mutable {
+        if (!all) return this->output(id, name);
         output.items = making.writer().lines();
         rpc::require(making.writer().leave());
-        return output;
+        return kj::Promise<TaskOutput>(output);
       })
       .attach(kj::mv(maker));
 }

@@ -186,7 +186,9 @@ class JobService final : public HostRecords, private kj::TaskSet::ErrorHandler {
     HostId host;
     DeviceId device;
     int64_t first_item = 0, items = 0;
-    bool spoken_of = false;  // Its host named it: it knows that it has it.
+    bool spoken_of = false;   // Its host named it: it knows that it has it.
+    uint64_t told_login = 0;  // Whose device was told of it last, 0: none yet,
+    int told = 0;             // and how often that was.
   };
   // A device that is there, and what its units hold of it.
   struct LentDevice {
@@ -222,12 +224,12 @@ class JobService final : public HostRecords, private kj::TaskSet::ErrorHandler {
   Result<LiveTasks> tasks_of(const StoredJob& job);
   void take_up_job(const StoredJob& job, const LiveTasks& tasks);
   Result<void> fault_job(StoredJob& job, const Error& why);
-  Result<void> add_rows(const StoredJob& job, BrokerRows& rows);
+  Result<void> add_task_rows(const StoredJob& job, BrokerRows& rows);
   JobSpec broker_spec(const StoredJob& job);
   JobClassId class_id(const JobClass& job_class, const std::string& group);
   std::vector<JobClassId> denied_classes(HostId host) const;
   bool same_owner(HostId a, HostId b) const;
-  void take_back_foreign(DeviceId device, const std::string& group);
+  void take_back_foreign(HostId host);
   DeviceFacts facts_of(const PoolDevice& device, const LentDevice& lent) const;
 
   LentDevice* find_device(const DevicePlace& place);
@@ -262,7 +264,8 @@ class JobService final : public HostRecords, private kj::TaskSet::ErrorHandler {
   Result<void> begin_next(TaskId id, Unfinished& state);
   Result<void> take_output(TaskId id, Unfinished& state);
   Result<void> take_items(Unfinished& state);
-  kj::Promise<void> write_all(OutputMaker& maker);
+  kj::Promise<bool> write_all(OutputMaker& maker, JobId job, TaskId task);
+  Result<void> fail_for_lost(TaskId id, UnitId unit);
   Result<TaskFigures> figures(TaskId task);
   void count(std::span<const Change> changes);
   void note_useless(std::span<const LargeResult> results);
@@ -283,15 +286,16 @@ class JobService final : public HostRecords, private kj::TaskSet::ErrorHandler {
   std::map<TaskId, std::shared_ptr<const LiveTask>> tasks_;  // Of jobs that live.
   std::map<JobId, std::vector<TaskId>> live_jobs_;
   std::set<JobId> ended_jobs_;  // Of these, those that are over and not forgotten yet.
-  std::unordered_map<LeaseId, LiveLease> leases_;        // Those that hold.
-  std::map<DeviceId, std::set<LeaseId>> device_leases_;  // The same.
+  std::unordered_map<LeaseId, LiveLease> leases_;                           // Those that hold.
+  std::map<std::pair<HostId, DeviceId>, std::set<LeaseId>> device_leases_;  // The same.
   std::map<DeviceId, LentDevice> devices_;
   // By the class and the group whose hosts alone may work on it; empty: all may.
   std::map<std::pair<Digest, std::string>, JobClassId> classes_;
   std::map<HostId, HostFacts> hosts_;
   std::map<JobId, std::deque<RateSample>> rates_;
   Millis sampled_;
-  std::map<JobId, std::string> reasons_;  // Of changes that are not stored yet.
+  std::map<JobId, std::string>
+      lost_;  // What jobs failed for that is not stored yet, if not poison.
 
   std::vector<Change> backlog_;  // Decided, and not stored.
   std::unordered_map<LeaseId, Arrived> arrived_;

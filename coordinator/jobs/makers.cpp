@@ -31,14 +31,20 @@ OutputMaker::OutputMaker(UnitTable& units, std::shared_ptr<const LiveTask> task,
       folder_(std::move(folder)),
       writer_(std::move(writer)) {}
 
-Result<ByteVector> OutputMaker::result_bytes(const EndedUnit& unit) const {
+Result<ByteVector> OutputMaker::result_bytes(const EndedUnit& unit) {
   ByteVector bytes = unit.bytes;
   if (bytes.empty()) {
-    SHOAL_TRY_ASSIGN(read, read_file(result_path(folder_, unit.cut.unit, unit.digest),
-                                     Bytes{int64_t{limits::kMessageBytesMax}}));
-    bytes = std::move(read);
+    Result<ByteVector> read = read_file(result_path(folder_, unit.cut.unit, unit.digest),
+                                        Bytes{int64_t{limits::kMessageBytesMax}});
+    if (!read.ok()) {
+      // A disk that cannot be read now may be read later.
+      if (read.error().code == ErrorCode::kNotFound) lost_ = unit.cut.unit;
+      return read.error();
+    }
+    bytes = std::move(read).value();
   }
   if (digest_of(bytes) != unit.digest) {
+    lost_ = unit.cut.unit;
     return Error{ErrorCode::kCorrupt,
                  "the result of unit " + std::to_string(unit.cut.unit.value) + " is damaged"};
   }

@@ -25,11 +25,13 @@ class OutputMaker {
               OutputWriter writer);  // For begin() alone.
 
   Result<bool> go_on();  // Some more of it; false when all is there that there is.
+  // Whose result was found to be gone, or damaged: to go on again is of no use.
+  std::optional<UnitId> lost() const { return lost_; }
   OutputWriter& writer() { return writer_; }
 
  private:
   Result<bool> next_unit();
-  Result<ByteVector> result_bytes(const EndedUnit& unit) const;
+  Result<ByteVector> result_bytes(const EndedUnit& unit);
 
   UnitTable& units_;
   const std::shared_ptr<const LiveTask> task_;
@@ -41,6 +43,7 @@ class OutputMaker {
   std::vector<WorkItem> items_;     // Of the unit that is being written,
   std::vector<ItemValues> values_;  // none when it was put aside,
   size_t item_ = 0;                 // and the next of them.
+  std::optional<UnitId> lost_;
 };
 
 class ItemsMaker {

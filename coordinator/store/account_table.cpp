@@ -5,7 +5,7 @@
 namespace shoal {
 namespace {
 
-#define ACCOUNT_COLUMNS                                                                            \
+#define SHOAL_ACCOUNT_COLUMNS                                                                      \
   "account.id, account.name, banned, coalesce(team.name, ''), account.created_at_ms FROM account " \
   "LEFT JOIN team ON team.id = team_id"
 
@@ -36,13 +36,13 @@ Result<AccountId> AccountTable::create(const std::string& name, Millis now) {
 }
 
 Result<std::optional<AccountRow>> AccountTable::find(const std::string& name) {
-  Query query = store_.query("SELECT " ACCOUNT_COLUMNS " WHERE account.name = ?");
+  Query query = store_.query("SELECT " SHOAL_ACCOUNT_COLUMNS " WHERE account.name = ?");
   query.bind(name);
   return one_account(std::move(query));
 }
 
 Result<std::optional<AccountRow>> AccountTable::find(AccountId id) {
-  Query query = store_.query("SELECT " ACCOUNT_COLUMNS " WHERE account.id = ?");
+  Query query = store_.query("SELECT " SHOAL_ACCOUNT_COLUMNS " WHERE account.id = ?");
   query.bind(id.value);
   return one_account(std::move(query));
 }
@@ -59,7 +59,7 @@ Result<AccountRow> AccountTable::get(const std::string& name) {
 Result<std::vector<AccountRow>> AccountTable::list(int64_t count_max) {
   std::vector<AccountRow> accounts;
   {
-    Query query = store_.query("SELECT " ACCOUNT_COLUMNS " ORDER BY account.name LIMIT ?");
+    Query query = store_.query("SELECT " SHOAL_ACCOUNT_COLUMNS " ORDER BY account.name LIMIT ?");
     query.bind(count_max);
     while (true) {
       SHOAL_TRY_ASSIGN(some, query.row());

@@ -5,7 +5,7 @@
 namespace shoal {
 namespace {
 
-#define HOST_COLUMNS                                                                \
+#define SHOAL_HOST_COLUMNS                                                          \
   "id, public_key, name, system, version, standing, enrolled_at_ms, last_seen_ms, " \
   "coalesce(account_id, 0), group_name, "                                           \
   "coalesce((SELECT account.banned FROM account WHERE account.id = host.account_id), 0)"
@@ -59,13 +59,13 @@ std::string_view standing_name(Standing standing) {
 }
 
 Result<std::optional<HostRow>> HostTable::find(HostId id) {
-  Query query = store_.query("SELECT " HOST_COLUMNS " FROM host WHERE id = ?");
+  Query query = store_.query("SELECT " SHOAL_HOST_COLUMNS " FROM host WHERE id = ?");
   query.bind(id.value);
   return one_host(std::move(query));
 }
 
 Result<std::optional<HostRow>> HostTable::find(const SigningPublicKey& key) {
-  Query query = store_.query("SELECT " HOST_COLUMNS " FROM host WHERE public_key = ?");
+  Query query = store_.query("SELECT " SHOAL_HOST_COLUMNS " FROM host WHERE public_key = ?");
   query.bind(ByteSpan(key.bytes));
   return one_host(std::move(query));
 }
@@ -79,7 +79,7 @@ Result<int64_t> HostTable::count() {
 
 Result<std::vector<HostRow>> HostTable::list(int64_t count_max) {
   std::vector<HostRow> hosts;
-  Query query = store_.query("SELECT " HOST_COLUMNS " FROM host ORDER BY id LIMIT ?");
+  Query query = store_.query("SELECT " SHOAL_HOST_COLUMNS " FROM host ORDER BY id LIMIT ?");
   query.bind(count_max);
   while (true) {
     SHOAL_TRY_ASSIGN(some, query.row());

@@ -16,7 +16,7 @@ ByteSpan bytes_of(const std::optional<Digest>& digest) {
   return digest ? ByteSpan(digest->bytes) : ByteSpan();
 }
 
-#define JOB_COLUMNS                                                                         \
+#define SHOAL_JOB_COLUMNS                                                                   \
   "id, name, spec, state, reason, priority, deadline_at_ms, submitted_at_ms, ended_at_ms, " \
   "credit_parts"
 
@@ -142,7 +142,7 @@ Result<std::vector<StoredTask>> JobTable::tasks_of(JobId job) {
 Result<std::optional<StoredJob>> JobTable::find(JobId id) {
   std::optional<StoredJob> job;
   {
-    Query query = store_.query("SELECT " JOB_COLUMNS " FROM job WHERE id = ?");
+    Query query = store_.query("SELECT " SHOAL_JOB_COLUMNS " FROM job WHERE id = ?");
     SHOAL_TRY_ASSIGN(some, query.bind(id.value).row());
     if (!some) return job;
     job = job_of(query);
@@ -153,7 +153,7 @@ Result<std::optional<StoredJob>> JobTable::find(JobId id) {
 }
 
 Result<std::vector<StoredJob>> JobTable::live() {
-  SHOAL_TRY_ASSIGN(jobs, all_of(store_.query("SELECT " JOB_COLUMNS
+  SHOAL_TRY_ASSIGN(jobs, all_of(store_.query("SELECT " SHOAL_JOB_COLUMNS
                                              " FROM job WHERE ended_at_ms = 0 ORDER BY id")));
   for (StoredJob& job : jobs) {
     SHOAL_TRY_ASSIGN(tasks, tasks_of(job.id));
@@ -174,7 +174,7 @@ Result<std::vector<JobId>> JobTable::without_output() {
 }
 
 Result<std::vector<StoredJob>> JobTable::list(int64_t ended_max) {
-  Query query = store_.query("SELECT " JOB_COLUMNS
+  Query query = store_.query("SELECT " SHOAL_JOB_COLUMNS
                              " FROM job WHERE ended_at_ms = 0 OR id IN (SELECT id FROM job WHERE "
                              "ended_at_ms <> 0 ORDER BY id DESC LIMIT ?) ORDER BY id DESC");
   query.bind(ended_max);

@@ -1,13 +1,15 @@
 #include "coordinator/store/ledger_table.h"
 
+#include "coordinator/store/columns.h"
+
 namespace shoal {
 namespace {
 
-#define WORK_COLUMNS                                                                      \
+#define SHOAL_WORK_COLUMNS                                                                \
   "ledger.id, lease_id, session_id, ledger.host_id, device, kind, model, privacy, "       \
   "first_fragment, last_fragment, row_count, flops, credit_parts, ended_at_ms, unit_id, " \
   "group_name"
-#define RECEIPT_COLUMNS                                                                 \
+#define SHOAL_RECEIPT_COLUMNS                                                           \
   "receipt.id, receipt.host_id, number, ledger_id, verdict, reason, at_ms, signature, " \
   "confirmed_parts_sum, pending_parts_sum, rejected_parts_sum"
 constexpr int kWorkColumns = 16;
@@ -83,12 +85,6 @@ Result<std::optional<LedgerDayRow>> one_day(Query query) {
   return std::optional<LedgerDayRow>(std::move(day));
 }
 
-Result<int64_t> one_number(Query query) {
-  SHOAL_TRY_ASSIGN(some, query.row());
-  SHOAL_CHECK(some);
-  return query.integer(0);
-}
-
 }  // namespace
 
 Result<bool> LedgerTable::has(LeaseId lease) {
@@ -97,7 +93,7 @@ Result<bool> LedgerTable::has(LeaseId lease) {
 }
 
 Result<std::optional<LedgerRow>> LedgerTable::find(LeaseId lease) {
-  Query query = store_.query("SELECT " WORK_COLUMNS " FROM ledger WHERE lease_id = ?");
+  Query query = store_.query("SELECT " SHOAL_WORK_COLUMNS " FROM ledger WHERE lease_id = ?");
   SHOAL_TRY_ASSIGN(some, query.bind(lease.value).row());
   if (!some) return std::optional<LedgerRow>();
   return std::optional<LedgerRow>(work_of(query));
@@ -163,7 +159,7 @@ Result<LedgerTable::Newest> LedgerTable::newest(HostId host) {
 
 Result<std::vector<LedgerRow>> LedgerTable::pending(SessionId session) {
   Query query = store_.query(
-      "SELECT " WORK_COLUMNS
+      "SELECT " SHOAL_WORK_COLUMNS
       " FROM ledger WHERE session_id = ? AND session_id <> 0 AND NOT EXISTS (SELECT 1 FROM "
       "receipt WHERE ledger_id = ledger.id AND verdict <> 'pending') ORDER BY ledger.id");
   query.bind(session.value);
@@ -200,7 +196,7 @@ Result<std::vector<UnendedLease>> LedgerTable::unended_leases() {
 Result<std::vector<JudgedWork>> LedgerTable::receipts(HostId host, int64_t after_number,
                                                       int64_t count_max) {
   Query query =
-      store_.query("SELECT " WORK_COLUMNS ", " RECEIPT_COLUMNS
+      store_.query("SELECT " SHOAL_WORK_COLUMNS ", " SHOAL_RECEIPT_COLUMNS
                    " FROM receipt JOIN ledger ON ledger.id = "
                    "ledger_id WHERE receipt.host_id = ? AND number > ? ORDER BY number LIMIT ?");
   query.bind(host.value).bind(after_number).bind(count_max);
@@ -208,7 +204,7 @@ Result<std::vector<JudgedWork>> LedgerTable::receipts(HostId host, int64_t after
 }
 
 Result<std::vector<JudgedWork>> LedgerTable::all_receipts(int64_t after_id, int64_t count_max) {
-  Query query = store_.query("SELECT " WORK_COLUMNS ", " RECEIPT_COLUMNS
+  Query query = store_.query("SELECT " SHOAL_WORK_COLUMNS ", " SHOAL_RECEIPT_COLUMNS
                              " FROM receipt JOIN ledger ON ledger.id = "
                              "ledger_id WHERE receipt.id > ? ORDER BY receipt.id LIMIT ?");
   query.bind(after_id).bind(count_max);

@@ -168,7 +168,7 @@ Result<void> SessionTable::add_event(const EventRow& event) {
 
 namespace {
 
-#define EVENT_COLUMNS "id, at_ms, kind, host_id, session_id, text, job_id"
+#define SHOAL_EVENT_COLUMNS "id, at_ms, kind, host_id, session_id, text, job_id"
 
 Result<std::vector<EventRow>> events_of(Query query) {
   std::vector<EventRow> events;
@@ -185,13 +185,13 @@ Result<std::vector<EventRow>> events_of(Query query) {
 
 Result<std::vector<EventRow>> SessionTable::events(int64_t after_id, int64_t count_max) {
   Query query =
-      store_.query("SELECT " EVENT_COLUMNS " FROM event WHERE id > ? ORDER BY id LIMIT ?");
+      store_.query("SELECT " SHOAL_EVENT_COLUMNS " FROM event WHERE id > ? ORDER BY id LIMIT ?");
   query.bind(after_id).bind(count_max);
   return events_of(std::move(query));
 }
 
 Result<std::vector<EventRow>> SessionTable::events_of_job(JobId job, int64_t count_max) {
-  Query query = store_.query("SELECT " EVENT_COLUMNS
+  Query query = store_.query("SELECT " SHOAL_EVENT_COLUMNS
                              " FROM (SELECT * FROM event WHERE job_id = ? AND job_id <> 0 "
                              "ORDER BY id DESC LIMIT ?) ORDER BY id");
   query.bind(job.value).bind(count_max);

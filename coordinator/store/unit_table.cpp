@@ -226,7 +226,7 @@ Result<void> UnitTable::add_result(UnitId unit, const Digest& digest, int64_t si
 
 namespace {
 
-#define REMOVED " RETURNING unit_id, digest, length(bytes)"
+#define SHOAL_REMOVED " RETURNING unit_id, digest, length(bytes)"
 
 UnitTable::Removed removed_by(Query query) {
   std::vector<LargeResult> large;
@@ -242,20 +242,20 @@ UnitTable::Removed removed_by(Query query) {
 }  // namespace
 
 UnitTable::Removed UnitTable::remove_other_results(UnitId unit, const Digest& digest) {
-  Query query = store_.query("DELETE FROM result WHERE unit_id = ? AND digest <> ?" REMOVED);
+  Query query = store_.query("DELETE FROM result WHERE unit_id = ? AND digest <> ?" SHOAL_REMOVED);
   query.bind(unit.value).bind(ByteSpan(digest.bytes));
   return removed_by(std::move(query));
 }
 
 UnitTable::Removed UnitTable::remove_results(UnitId unit) {
-  Query query = store_.query("DELETE FROM result WHERE unit_id = ?" REMOVED);
+  Query query = store_.query("DELETE FROM result WHERE unit_id = ?" SHOAL_REMOVED);
   query.bind(unit.value);
   return removed_by(std::move(query));
 }
 
 UnitTable::Removed UnitTable::remove_results(TaskId task) {
   Query query = store_.query(
-      "DELETE FROM result WHERE unit_id IN (SELECT id FROM unit WHERE task_id = ?)" REMOVED);
+      "DELETE FROM result WHERE unit_id IN (SELECT id FROM unit WHERE task_id = ?)" SHOAL_REMOVED);
   query.bind(task.value);
   return removed_by(std::move(query));
 }
@@ -263,7 +263,7 @@ UnitTable::Removed UnitTable::remove_results(TaskId task) {
 UnitTable::Removed UnitTable::remove_undone_results(JobId job) {
   Query query = store_.query(
       "DELETE FROM result WHERE unit_id IN (SELECT unit.id FROM task JOIN unit ON "
-      "unit.task_id = task.id WHERE task.job_id = ? AND unit.state <> 'done')" REMOVED);
+      "unit.task_id = task.id WHERE task.job_id = ? AND unit.state <> 'done')" SHOAL_REMOVED);
   query.bind(job.value);
   return removed_by(std::move(query));
 }
@@ -283,11 +283,14 @@ Result<bool> UnitTable::has_result_file(UnitId unit, const Digest& digest) {
 
 namespace {
 
-#define LEASE_COLUMNS                                                                         \
+#define SHOAL_LEASE_COLUMNS                                                                   \
   "unit_lease.id, unit_lease.unit_id, host_id, device_id, purpose, granted_at_ms, until_ms, " \
   "ended_at_ms, end_reason, result, unit_lease.digest, serial, result_at_ms"
 constexpr int kLeaseColumns = 13;
-#define UNIT_COLUMNS                                                                 \
+// A lease with a result of what its unit asked for before it was made anew: it says nothing of the
+// unit of now. A lease that was given back has no result else.
+#define SHOAL_FORMER "(unit_lease.end_reason = 'given_back' AND unit_lease.result <> 'none')"
+#define SHOAL_UNIT_COLUMNS                                                           \
   "unit.id, unit.task_id, unit.first_item, unit.item_count, unit.state, unit.want, " \
   "unit.digest"
 
@@ -318,7 +321,7 @@ UnitCut cut_of(const Query& query, int first) {
 }  // namespace
 
 Result<std::optional<FoundLease>> UnitTable::find_lease(LeaseId id) {
-  Query query = store_.query("SELECT " LEASE_COLUMNS ", " UNIT_COLUMNS
+  Query query = store_.query("SELECT " SHOAL_LEASE_COLUMNS ", " SHOAL_UNIT_COLUMNS
                              " FROM unit_lease JOIN unit ON unit.id = unit_lease.unit_id "
                              "WHERE unit_lease.id = ?");
   SHOAL_TRY_ASSIGN(some, query.bind(id.value).row());
@@ -334,8 +337,9 @@ Result<std::optional<FoundLease>> UnitTable::find_lease(LeaseId id) {
 }
 
 Result<std::vector<HostId>> UnitTable::hosts_with_results(UnitId unit) {
-  Query query =
-      store_.query("SELECT host_id FROM unit_lease WHERE unit_id = ? AND result <> 'none'");
+  Query query = store_.query(
+      "SELECT host_id FROM unit_lease WHERE unit_id = ? AND result <> 'none' AND "
+      "NOT " SHOAL_FORMER);
   query.bind(unit.value);
   std::vector<HostId> hosts;
   while (true) {
@@ -378,7 +382,8 @@ Result<int64_t> UnitTable::items_of(UnitId unit) {
 Result<void> UnitTable::look_at_open(TaskId task, TaskFigures& figures) {
   Query pending = store_.query(
       "SELECT coalesce(sum(item_count), 0) FROM unit WHERE task_id = ? AND state = 'open' AND "
-      "EXISTS (SELECT 1 FROM unit_lease WHERE unit_id = unit.id AND result <> 'none')");
+      "EXISTS (SELECT 1 FROM unit_lease WHERE unit_id = unit.id AND result IN ('pending', "
+      "'suspect'))");
   pending.bind(task.value);
   SHOAL_TRY_ASSIGN(pending_items, one_number(std::move(pending)));
   Query leased = store_.query(
@@ -394,7 +399,7 @@ Result<void> UnitTable::look_at_open(TaskId task, TaskFigures& figures) {
 Result<std::vector<EndedUnit>> UnitTable::ended_units(TaskId task, int64_t first_item,
                                                       int64_t count_max) {
   Query query = store_.query(
-      "SELECT " UNIT_COLUMNS
+      "SELECT " SHOAL_UNIT_COLUMNS
       ", coalesce(result.bytes, x'') FROM unit LEFT JOIN result ON "
       "result.unit_id = unit.id AND result.digest = unit.digest WHERE unit.task_id = ? AND "
       "first_item >= ? AND state <> 'open' ORDER BY first_item LIMIT ?");
@@ -437,37 +442,50 @@ Result<void> UnitTable::reopen_poisoned(TaskId task) {
   return query.bind(task.value).run();
 }
 
-UnitTable::Removed UnitTable::reopen_followers(TaskId task, TaskId source) {
-#define MADE_ANEW                                                                         \
+UnitTable::Removed UnitTable::reopen_changed(TaskId task, std::optional<TaskId> source) {
+#define SHOAL_MADE_ANEW                                                                   \
   "task_id = ?1 AND (EXISTS (SELECT 1 FROM unit AS made WHERE made.task_id = ?2 AND "     \
   "made.state = 'open' AND made.first_item < unit.first_item + unit.item_count AND "      \
   "unit.first_item < made.first_item + made.item_count) OR (unit.state = 'done' AND NOT " \
   "EXISTS (SELECT 1 FROM result WHERE result.unit_id = unit.id AND result.digest = unit.digest)))"
-  // Who had it has another input: a result that comes yet is compared with nothing.
+  // What was computed under a lease of before is not what is asked for now: a result that comes yet
+  // is compared with nothing, and who sent one may send one of the new unit (SHOAL_FORMER).
+  const int64_t from = source ? source->value : 0;
   Query leases = store_.query(
-      "UPDATE unit_lease SET end_reason = 'given_back' WHERE result = 'none' AND "
-      "ended_at_ms <> 0 AND unit_id IN (SELECT id FROM unit WHERE " MADE_ANEW ")");
-  SHOAL_TRY(leases.bind(task.value).bind(source.value).run());
+      "UPDATE unit_lease SET end_reason = 'given_back' WHERE ended_at_ms <> 0 AND "
+      "unit_id IN (SELECT id FROM unit WHERE " SHOAL_MADE_ANEW ")");
+  SHOAL_TRY(leases.bind(task.value).bind(from).run());
   Query units = store_.query(
       "UPDATE unit SET state = 'open', want = 'nothing', digest = x'', lease_id = 0 "
-      "WHERE state = 'done' AND " MADE_ANEW);
-  SHOAL_TRY(units.bind(task.value).bind(source.value).run());
+      "WHERE state = 'done' AND " SHOAL_MADE_ANEW);
+  SHOAL_TRY(units.bind(task.value).bind(from).run());
   Query results = store_.query(
       "DELETE FROM result WHERE unit_id IN (SELECT id FROM unit WHERE task_id = ? AND "
-      "state = 'open')" REMOVED);
+      "state = 'open')" SHOAL_REMOVED);
   results.bind(task.value);
   return removed_by(std::move(results));
-#undef MADE_ANEW
+#undef SHOAL_MADE_ANEW
 }
 
 Result<void> UnitTable::load_open(TaskId task, BrokerRows& rows) {
-  Query query = store_.query("SELECT " UNIT_COLUMNS
+  Query query = store_.query("SELECT " SHOAL_UNIT_COLUMNS
                              " FROM unit WHERE task_id = ? AND state = 'open' ORDER BY id");
   query.bind(task.value);
   while (true) {
     SHOAL_TRY_ASSIGN(some, query.row());
-    if (!some) return {};
+    if (!some) break;
     rows.units.push_back({cut_of(query, 0), UnitWant::kNothing, false});
+  }
+  Query leases = store_.query(
+      "SELECT " SHOAL_LEASE_COLUMNS
+      " FROM unit CROSS JOIN unit_lease ON unit_lease.unit_id = unit.id WHERE task_id = ? AND "
+      "state = 'open' AND result = 'confirmed' AND NOT " SHOAL_FORMER " ORDER BY unit_lease.id");
+  leases.bind(task.value);
+  while (true) {
+    SHOAL_TRY_ASSIGN(some, leases.row());
+    if (!some) return {};
+    SHOAL_TRY_ASSIGN(lease, lease_of(leases));
+    rows.leases.push_back(lease);
   }
 }
 
@@ -489,11 +507,11 @@ Result<void> UnitTable::load(BrokerRows& rows) {
   // this order, which reads what is open by its indexes, and not all units that ever were.
   {
     Query query = store_.query(
-        "SELECT " UNIT_COLUMNS
+        "SELECT " SHOAL_UNIT_COLUMNS
         " FROM job CROSS JOIN task ON task.job_id = job.id "
         "CROSS JOIN unit ON unit.task_id = task.id "
         "WHERE job.ended_at_ms = 0 AND unit.state = 'open' "
-        "UNION SELECT " UNIT_COLUMNS
+        "UNION SELECT " SHOAL_UNIT_COLUMNS
         " FROM unit_lease JOIN unit ON unit.id = unit_id WHERE unit_lease.ended_at_ms = 0 OR "
         "unit_lease.result IN ('pending', 'suspect') ORDER BY 1");
     while (true) {
@@ -507,11 +525,9 @@ Result<void> UnitTable::load(BrokerRows& rows) {
     }
   }
   for (const UnitRow& unit : rows.units) {
-    // What was confirmed of a unit that is open again was made of other items.
-    Query query =
-        store_.query("SELECT " LEASE_COLUMNS
-                     " FROM unit_lease WHERE unit_id = ? AND (result <> 'confirmed' OR ?)");
-    query.bind(unit.cut.unit.value).bind(int64_t{unit.done});
+    Query query = store_.query("SELECT " SHOAL_LEASE_COLUMNS
+                               " FROM unit_lease WHERE unit_id = ? AND NOT " SHOAL_FORMER);
+    query.bind(unit.cut.unit.value);
     while (true) {
       SHOAL_TRY_ASSIGN(some, query.row());
       if (!some) break;

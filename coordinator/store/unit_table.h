@@ -79,10 +79,11 @@ class UnitTable {
   // Poisoned units are open again, and who failed at one may try it again.
   Result<void> reopen_poisoned(TaskId task);
   // Open again is also what is made of items that will be others: those of open units of `source`,
-  // the task that they come from; and what has no bytes any more to be written anew.
-  Removed reopen_followers(TaskId task, TaskId source);
+  // the task that they come from, if there is one; and what has no bytes any more. Who computed
+  // that before may do so again, and is paid again.
+  Removed reopen_changed(TaskId task, std::optional<TaskId> source);
 
-  // Those that are open, without their leases.
+  // Those that are open, and of their leases those that were confirmed for what they ask.
   Result<void> load_open(TaskId task, BrokerRows& rows);
   // Hosts without their facts; no jobs, no tasks.
   Result<void> load(BrokerRows& rows);

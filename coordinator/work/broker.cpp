@@ -90,6 +90,14 @@ bool Broker::cancel_job(JobId job, Millis now) {
   core_->see(now);
   return core_->cancel_job(job);
 }
+bool Broker::fail_job(JobId job, TaskId lost, Millis now) {
+  core_->see(now);
+  return core_->fail_job(job, lost);
+}
+void Broker::input_there(TaskId task, Millis now) {
+  core_->see(now);
+  core_->input_there(task);
+}
 LeaseAnswer Broker::lease(const LeaseRequest& request, Millis now) {
   core_->see(now);
   return core_->lease(request);
@@ -98,6 +106,7 @@ Renewal Broker::renew(const LeaseName& name, Millis now) {
   core_->see(now);
   return core_->renew(name);
 }
+Renewal Broker::held(const LeaseName& name) const { return core_->held(name); }
 bool Broker::give_back(const LeaseName& name, Millis now) {
   core_->see(now);
   return core_->give_back(name);

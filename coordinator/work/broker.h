@@ -100,13 +100,14 @@ struct TaskSpec {
   TaskKind kind = TaskKind::kGenerate;
   JobClassId job_class;
   ModelId model;
-  Bytes memory;                // The whole model with its state and workspace.
-  int64_t items = 0;           // 0: done at once when its turn comes.
-  Flops flops_per_item;        // By the graph. > 0.
-  bool trusted_only = false;   // Only on trusted hosts.
-  int64_t unit_items_max = 0;  // Besides that of the rules; 0: no other.
-  Millis unit_target{0};       // Instead of that of the rules; 0: that one.
-  std::vector<TaskId> after;   // Of the same job: begins when all of them are done.
+  Bytes memory;                  // The whole model with its state and workspace.
+  int64_t items = 0;             // 0: done at once when its turn comes.
+  Flops flops_per_item;          // By the graph. > 0.
+  bool trusted_only = false;     // Only on trusted hosts.
+  int64_t unit_items_max = 0;    // Besides that of the rules; 0: no other.
+  Millis unit_target{0};         // Instead of that of the rules; 0: that one.
+  bool waits_for_input = false;  // Nothing of it is handed out before input_there().
+  std::vector<TaskId> after;     // Of the same job: begins when all of them are done.
 };
 
 struct JobSpec {
@@ -397,16 +398,21 @@ class Broker {
 
   // kInvalid: an id is taken, a task has no cost, the graph has a cycle or names a stranger.
   Result<void> submit_job(const JobSpec& spec, Millis now);
-  // A job that is over runs again, from its rows: those of one job, without hosts and leases, its
-  // poisoned units open. Fails as restore() does. REQUIRES: the broker does not know the job.
+  // A job that is over runs again, from its rows: those of one job, without hosts, its poisoned
+  // units open, and of their leases those alone that were confirmed: nobody is paid for a unit
+  // twice. Fails as restore() does. REQUIRES: the broker does not know the job.
   Result<void> reopen_job(const BrokerRows& rows, Millis now);
   bool knows_job(JobId job) const;  // Runs, is paused, or has a result that is still pending.
   // False: no such job that runs.
   bool pause_job(JobId job, bool paused, Millis now);
   bool cancel_job(JobId job, Millis now);
+  // It is faulted: what came out of this task of it, which is done, was lost.
+  bool fail_job(JobId job, TaskId lost, Millis now);
+  void input_there(TaskId task, Millis now);  // See TaskSpec.
 
   LeaseAnswer lease(const LeaseRequest& request, Millis now);
   Renewal renew(const LeaseName& name, Millis now);
+  Renewal held(const LeaseName& name) const;  // What renew() would say, and nothing is renewed.
   // Nobody's failure. False: there is no such live lease.
   bool give_back(const LeaseName& name, Millis now);
   // The unit ended with an error, on this host. False likewise.

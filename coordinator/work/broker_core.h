@@ -29,8 +29,11 @@ class Broker::Core {
   Result<void> submit_job(const JobSpec& spec);
   bool pause_job(JobId job, bool paused);
   bool cancel_job(JobId job);
+  bool fail_job(JobId job, TaskId lost);
+  void input_there(TaskId task);
   LeaseAnswer lease(const LeaseRequest& request);
   Renewal renew(const LeaseName& name);
+  Renewal held(const LeaseName& name) const;
   bool give_back(const LeaseName& name);
   bool fail(const LeaseName& name);
   SubmitAnswer submit(const Submission& submission);

@@ -191,6 +191,25 @@ bool Broker::Core::cancel_job(JobId id) {
   return true;
 }
 
+bool Broker::Core::fail_job(JobId id, TaskId lost) {
+  const Slot slot = job_by_id_.find(id.value);
+  const Slot task = task_by_id_.find(lost.value);
+  if (slot == kNoSlot || task == kNoSlot || tasks_[task].job != slot) return false;
+  const JobState state = jobs_[slot].state;
+  if (state != JobState::kRunning && state != JobState::kPaused) return false;
+  tasks_[task].state = TaskState::kRunning;  // It is not done: it is stopped with the others.
+  stop_job(slot, JobState::kFaulted);
+  settle_all();
+  return true;
+}
+
+void Broker::Core::input_there(TaskId id) {
+  const Slot task = task_by_id_.find(id.value);
+  if (task == kNoSlot) return;
+  tasks_[task].spec.waits_for_input = false;
+  sort_runnable();
+}
+
 // Results that are pending stay so: a later check of their host can still confirm them, for the
 // work was done. Nothing else of the job is kept.
 void Broker::Core::stop_job(Slot slot, JobState state) {
@@ -236,6 +255,7 @@ void Broker::Core::sort_runnable() {
   for (Slot slot = 0; slot < tasks_.size(); ++slot) {
     const Task& task = tasks_[slot];
     if (task.spec.task.value == 0 || task.state != TaskState::kRunning) continue;
+    if (task.spec.waits_for_input) continue;
     if (jobs_[task.job].state == JobState::kRunning) runnable_.push_back(slot);
   }
   std::ranges::sort(runnable_, [this](Slot a, Slot b) {
@@ -513,9 +533,11 @@ Slot Broker::Core::queued_unit(Slot task_slot, Slot device_slot, Millis room, No
     bool take = unit.queued && unit.task == task_slot;
     if (take) {
       const bool fresh = unit.since + rules_.claim_max > now_;
-      bool failed = false;
+      bool failed = false, has_result = false;
       int returns = 0, of_its_kind = 0;
       for (Slot copy = unit.copies; copy != kNoSlot; copy = copies_[copy].next) {
+        // Of a job that was tried again: it would not be taken.
+        has_result |= copies_[copy].has_result() && owner_of(copies_[copy].host) == owner;
         failed |= copies_[copy].why == LeaseEndReason::kFailed && !copies_[copy].live &&
                   owner_of(copies_[copy].host) == owner;
         returns += copies_[copy].why == LeaseEndReason::kGivenBack && !copies_[copy].live &&
@@ -533,7 +555,8 @@ Slot Broker::Core::queued_unit(Slot task_slot, Slot device_slot, Millis room, No
       const bool too_long = time > room;
       if (too_long) why = NoWork::kTooLong;
       const Millis slow{rules_.unit_max.count * (fresh ? 1 : kSlowMax)};
-      if (too_long || (fresh && failed) || (unit.since + kSlowWait > now_ && time > slow)) {
+      if (too_long || has_result || (fresh && failed) ||
+          (unit.since + kSlowWait > now_ && time > slow)) {
         task.queue.pop_front();
         task.queue.push_back(slot);
         if (--looks == 0) break;
@@ -591,14 +614,20 @@ Slot Broker::Core::find_copy(const LeaseName& name) const {
   return kNoSlot;
 }
 
-Renewal Broker::Core::renew(const LeaseName& name) {
+Renewal Broker::Core::held(const LeaseName& name) const {
   const Slot slot = find_copy(name);
   if (slot == kNoSlot) return {RenewAnswer::kUnknown};
-  Copy& copy = copies_[slot];
+  const Copy& copy = copies_[slot];
   const Unit& unit = units_[copy.unit];
   const bool needed = unit.state == UnitState::kOpen || copy.purpose == Purpose::kKnown;
   if (!needed || copy.state != ResultState::kNone) return {RenewAnswer::kNotNeeded};
   if (!copy.live) return {RenewAnswer::kLost};
+  return {RenewAnswer::kRenewed, copy.until};
+}
+
+Renewal Broker::Core::renew(const LeaseName& name) {
+  if (const Renewal now = held(name); now.answer != RenewAnswer::kRenewed) return now;
+  Copy& copy = copies_[find_copy(name)];
   if (copy.renewals < rules_.renewals_max) {
     ++copy.renewals;
     const double life =

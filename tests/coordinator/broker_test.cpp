@@ -235,6 +235,105 @@ class BrokerTest : public QObject {
     QCOMPARE(bench.ask(2, {.units_max = 1}).grants.size(), size_t{0});
   }
 
+  void to_look_at_a_lease_is_no_renewal() {
+    BrokerRules rules = quiet();
+    rules.renewals_max = 1;
+    Bench bench(rules);
+    bench.host(1);
+    bench.host(2);
+    bench.job(1, 10);
+    const Grant grant = bench.one(1);
+    bench.now += kMinute;
+    for (int i = 0; i < 3; ++i) {
+      const Renewal held = bench.broker.held(Bench::name(1, grant));
+      QVERIFY(held.answer == RenewAnswer::kRenewed);
+      QCOMPARE(held.until, grant.until);
+    }
+    QVERIFY(bench.broker.held(Bench::name(2, grant)).answer == RenewAnswer::kUnknown);
+    QCOMPARE(bench.renew(1, grant).until, grant.until + kMinute);
+    QVERIFY(bench.give_back(1, grant));
+    QVERIFY(bench.broker.held(Bench::name(1, grant)).answer == RenewAnswer::kLost);
+  }
+
+  void a_task_that_waits_for_its_input_is_handed_to_nobody() {
+    Bench bench(quiet());
+    bench.host(1);
+    JobSpec spec{.job = {1}, .tasks = {bench.task(100, 10), bench.task(101, 10)}};
+    spec.tasks[1].waits_for_input = true;
+    QVERIFY(bench.job(spec).ok());
+    const Grant first = bench.one(1);
+    QCOMPARE(first.task, TaskId{100});
+    QCOMPARE(bench.ask(1, {.wanted = kDay}).why, NoWork::kAllOut);
+    bench.broker.input_there({999}, bench.now);  // Of a job that is over by now.
+    bench.broker.input_there({101}, bench.now);
+    QCOMPARE(bench.one(1).task, TaskId{101});
+    QVERIFY(
+        bench.restart([](BrokerRows& rows) { rows.jobs[0].spec.tasks[1].waits_for_input = true; })
+            .ok());
+    bench.host(2);
+    QCOMPARE(bench.ask(2).grants.size(), size_t{0});
+  }
+
+  void a_job_that_lost_a_tasks_output_is_faulted() {
+    Bench bench(quiet());
+    bench.trusted(1);
+    JobSpec spec{.job = {1}, .tasks = {bench.task(100, 1), bench.task(101, 10)}};
+    spec.tasks[1].after = {{100}};
+    QVERIFY(bench.job(spec).ok());
+    bench.right(1, bench.one(1));
+    QVERIFY(bench.keeper.tasks().at({100}).state == TaskState::kDone);
+    const Grant next = bench.one(1);
+    QCOMPARE(next.task, TaskId{101});
+    QVERIFY(!bench.broker.fail_job({2}, {100}, bench.now));
+    QVERIFY(!bench.broker.fail_job({1}, {999}, bench.now));
+    QVERIFY(bench.broker.fail_job({1}, {100}, bench.now));
+    bench.keep();
+    QVERIFY(bench.job_state(1) == JobState::kFaulted);
+    for (const int task : {100, 101})
+      QVERIFY(bench.keeper.tasks().at({task}).state == TaskState::kStopped);
+    QVERIFY(!bench.keeper.leases().at(next.lease).live);
+    QVERIFY(!bench.broker.fail_job({1}, {100}, bench.now));
+  }
+
+  // Else a job that failed and is tried again would pay its owner twice.
+  void a_unit_that_an_owner_was_paid_for_is_not_handed_to_it_again() {
+    Bench bench(quiet());
+    bench.host(1, {.owner = {7}});
+    bench.host(2, {.owner = {7}});
+    bench.host(3);
+    BrokerRows rows;
+    const JobSpec spec{.job = {1}, .tasks = {bench.task(100, 10)}};
+    rows.last_unit = {1};
+    rows.last_lease = {5};
+    for (const int n : {1, 2, 3}) rows.hosts.push_back(bench.keeper.hosts().at({n}));
+    rows.jobs = {{spec, JobState::kRunning}};
+    rows.tasks = {{.task = {100}, .state = TaskState::kWaiting, .items_cut = 10}};
+    rows.units = {{.cut = {{1}, {100}, 0, 10}}};
+    LeaseRow lease;
+    lease.granted = {.lease = {5}, .unit = {1}, .host = {1}, .device = {10}};
+    lease.live = false;
+    lease.state = ResultState::kConfirmed;
+    lease.digest = truth({1});
+    rows.leases = {lease};
+    Broker broker(bench.rules, Random(1));
+    QVERIFY(broker.restore(rows, bench.now).ok());
+    for (const int n : {1, 2, 3}) {
+      broker.device_ready({.device = {10 * n},
+                           .host = {n},
+                           .device_class = static_cast<uint32_t>(n),
+                           .memory = kGibibyte,
+                           .flops_per_second = 1e12,
+                           .exact = true},
+                          bench.now);
+    }
+    for (const int n : {1, 2}) {
+      const LeaseAnswer answer = broker.lease({.device = {10 * n}}, bench.now);
+      QVERIFY(answer.grants.empty());
+      QCOMPARE(answer.why, NoWork::kAllOut);
+    }
+    QCOMPARE(broker.lease({.device = {30}}, bench.now).grants.size(), size_t{1});
+  }
+
   void an_item_that_cannot_end_within_the_longest_lease_is_not_given() {
     BrokerRules rules = quiet();
     rules.lease_max = times(kMinute, 3);  // A third of it is a minute.

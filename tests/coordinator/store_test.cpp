@@ -515,7 +515,7 @@ void StoreTest::what_runs_all_day_reads_no_table_whole() {
   QVERIFY(units.ended_units(task, 0, 10).ok());
   QVERIFY(units.remove_results(UnitId{1}).ok() && units.remove_results(task).ok());
   QVERIFY(units.remove_undone_results(job.id).ok());
-  QVERIFY(units.reopen_poisoned(task).ok() && units.reopen_followers(task, task).ok());
+  QVERIFY(units.reopen_poisoned(task).ok() && units.reopen_changed(task, task).ok());
   QVERIFY(units.add_late_result(LeaseId{kUnitLeasesBegin + 1}, digest, true, Millis{1}).ok());
   QVERIFY(jobs.add_credit(job.id, 1).ok());
   QVERIFY(hosts.device_id(host, "cpu").ok() && hosts.device_name(DeviceId{1}).ok());
