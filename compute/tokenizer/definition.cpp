@@ -293,6 +293,9 @@ Result<void> read_normalizer(TokenizerDefinition& out, const json& node, const s
     if (text.empty()) return bad(field + ".pattern.String", "is empty");
     if (content.size() > text.size() * 4) return unsupported(field + ".content", "is too long");
     step = {std::move(text), std::move(content)};
+  } else if (type == "NFC") {
+    SHOAL_TRY(only_keys(node, field, {"type"}));
+    step.composes = true;
   } else {
     return unsupported(field + ".type", shown(type) + " is not supported");
   }
@@ -706,6 +709,7 @@ Result<TokenizerDefinition> read_huggingface(const json& root) {
   size_t expansion = 1;
   for (const NormalizeStep& step : out.normalize) {
     if (!step.pattern.empty()) expansion *= (step.content.size() / step.pattern.size()) + 1;
+    if (step.composes) expansion *= kComposedExpansion;
     if (expansion > kExpansionMax)
       return unsupported("tokenizer.normalizer", "makes texts too long");
   }
@@ -717,6 +721,7 @@ Result<TokenizerDefinition> read_huggingface(const json& root) {
   const json* decoder = find(*tokenizer, "decoder");
   if (decoder == nullptr) return unsupported("tokenizer.decoder", "is missing");
   SHOAL_TRY(read_decoder(out, facts, *decoder, "tokenizer.decoder"));
+  out.decodes_added = true;
   if (facts.byte_level != out.byte_level) {
     return unsupported("tokenizer.decoder", "and pre_tokenizer do not agree on ByteLevel");
   }

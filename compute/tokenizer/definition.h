@@ -36,9 +36,11 @@ struct TokenDefinition {
 };
 
 // Replaces `pattern` by `content` all over a text; with an empty pattern, puts `content` before it.
+// Or brings the text to Unicode's normalization form C.
 struct NormalizeStep {
   std::string pattern;
   std::string content;
+  bool composes = false;
 };
 
 struct NamedTemplate {
@@ -61,6 +63,7 @@ struct TokenizerDefinition {
 
   bool byte_level = false;  // Tokens are spelled in the byte-level alphabet.
   std::vector<NormalizeStep> decode_replace;
+  bool decodes_added = false;  // Added and special tokens as well; else they are shown as spelled.
   uint32_t decode_strip_spaces = 0;  // Leading spaces of a whole text that decoding takes off.
 
   std::optional<int32_t> bos;

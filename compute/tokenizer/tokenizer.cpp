@@ -25,7 +25,9 @@ std::string replace_all(std::string_view text, const NormalizeStep& step) {
 std::string normalize(std::string text, const std::vector<NormalizeStep>& steps,
                       bool continuation = false) {
   for (const NormalizeStep& step : steps) {
-    if (!step.pattern.empty()) {
+    if (step.composes) {
+      text = composed(text);
+    } else if (!step.pattern.empty()) {
       text = replace_all(text, step);
     } else if (!text.empty() && !continuation) {
       text.insert(0, step.content);
@@ -170,7 +172,8 @@ Tokenizer::Data::Data(TokenizerDefinition from) : definition(std::move(from)) {
 
 std::string Tokenizer::Data::bytes_of(const TokenDefinition& token) const {
   if (token.kind == TokenKind::kByte) return std::string(1, static_cast<char>(token.byte));
-  if (token.kind == TokenKind::kAdded || token.kind == TokenKind::kSpecial) return token.text;
+  const bool added = token.kind == TokenKind::kAdded || token.kind == TokenKind::kSpecial;
+  if (added && !definition.decodes_added) return token.text;
   if (!definition.byte_level) {
     std::string text = token.text;
     for (const NormalizeStep& step : definition.decode_replace) text = replace_all(text, step);

@@ -1,6 +1,11 @@
 #include "compute/tokenizer/unicode.h"
 
+#include <utf8proc.h>
+
+#include <algorithm>
 #include <array>
+#include <cstdlib>
+#include <memory>
 
 #include "base/check.h"
 
@@ -86,6 +91,19 @@ void append_utf8(std::string& out, uint32_t c) {
     put(0x80 | ((c >> 6) & 0x3F));
     put(0x80 | (c & 0x3F));
   }
+}
+
+std::string composed(const std::string& text) {
+  const auto is_ascii = [](char c) { return static_cast<unsigned char>(c) < 0x80; };
+  if (std::all_of(text.begin(), text.end(), is_ascii)) return text;
+  utf8proc_uint8_t* made = nullptr;
+  const utf8proc_ssize_t size =
+      utf8proc_map(reinterpret_cast<const utf8proc_uint8_t*>(text.data()),
+                   static_cast<utf8proc_ssize_t>(text.size()), &made,
+                   static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_COMPOSE));
+  const std::unique_ptr<utf8proc_uint8_t, decltype(&std::free)> owner(made, &std::free);
+  SHOAL_CHECK(size >= 0);  // It fails on bytes that are no UTF-8, and without memory.
+  return std::string(reinterpret_cast<const char*>(made), static_cast<size_t>(size));
 }
 
 std::string valid_utf8(std::string_view text) {

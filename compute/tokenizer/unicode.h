@@ -29,6 +29,11 @@ void append_utf8(std::string& out, uint32_t code_point);
 // A copy in which U+FFFD stands for every sequence that is not valid UTF-8.
 std::string valid_utf8(std::string_view text);
 
+// In Unicode's normalization form C: characters and the marks after them as one where there is one.
+// REQUIRES: `text` is valid UTF-8. The result may have kComposedExpansion times as many bytes.
+std::string composed(const std::string& text);
+inline constexpr size_t kComposedExpansion = 3;
+
 inline constexpr std::string_view kReplacementCharacter = "\xEF\xBF\xBD";
 
 // Unicode's White_Space. U+180E is none: it was one before Unicode 6.3, and PCRE2's \h keeps it.

@@ -255,6 +255,8 @@ class TokenizerTest : public QObject {
   void added_tokens_are_taken_first();
   void added_tokens_strip_white_space();
   void normalized_tokens_match_normalized_text();
+  void characters_and_marks_are_composed();
+  void added_tokens_are_decoded_as_all_others();
   void user_text_never_becomes_special();
   void bos_and_eos();
   void gguf_pre_names();
@@ -573,6 +575,27 @@ void TokenizerTest::normalized_tokens_match_normalized_text() {
   QCOMPARE(open(definition).encode("a b a", false), Ids({0, 2, 1, 0}));
   definition["tokenizer"]["added_tokens"][0]["normalized"] = false;
   QCOMPARE(open(definition).encode("a_b b", false), Ids({0, 2, 1}));  // "b" alone is no token.
+}
+
+void TokenizerTest::characters_and_marks_are_composed() {
+  json definition = plain_toy({"e", "\u00e9", "\u0301", "\uac00", "q"});
+  QCOMPARE(open(definition).encode("e\u0301", false), Ids({0, 2}));
+  definition["tokenizer"]["normalizer"] = {{"type", "NFC"}};
+  const Tokenizer tokenizer = open(definition);
+  QCOMPARE(tokenizer.encode("e\u0301e", false), Ids({1, 0}));
+  QCOMPARE(tokenizer.encode("q\u0301", false), Ids({4, 2}));      // There is no such character.
+  QCOMPARE(tokenizer.encode("\u1100\u1161", false), Ids({3}));    // Hangul by its algorithm.
+  QCOMPARE(tokenizer.encode("e\u0315\u0301", false).front(), 1);  // Marks by their classes.
+  QCOMPARE(tokenizer.encode("e\xff\u0301q", false).back(), 4);
+}
+
+// As Hugging Face's library does, whose decoder knows nothing of kinds.
+void TokenizerTest::added_tokens_are_decoded_as_all_others() {
+  json definition = plain_toy({"a", "_", "__"});
+  definition["tokenizer"]["added_tokens"] = {added_token(2, "__", false)};
+  definition["tokenizer"]["decoder"] = {
+      {"type", "Replace"}, {"pattern", {{"String", "_"}}}, {"content", " "}};
+  QCOMPARE(open(definition).decode(Ids({0, 2, 1, 0})), std::string("a   a"));
 }
 
 void TokenizerTest::user_text_never_becomes_special() {
@@ -904,8 +927,8 @@ void TokenizerTest::refuses_unsupported_by_name() {
   QVERIFY(names(broken("/tokenizer/model/continuing_subword_prefix", "##"),
                 "continuing_subword_prefix"));
   QVERIFY(names(broken("/tokenizer/model/end_of_word_suffix", "</w>"), "end_of_word_suffix"));
-  QVERIFY(names(broken("/tokenizer/normalizer", {{"type", "NFC"}}),
-                "tokenizer.normalizer.type \"NFC\""));
+  QVERIFY(names(broken("/tokenizer/normalizer", {{"type", "NFKC"}}),
+                "tokenizer.normalizer.type \"NFKC\""));
   QVERIFY(names(broken("/tokenizer/normalizer",
                        {{"type", "Sequence"}, {"normalizers", {{{"type", "Lowercase"}}}}}),
                 "normalizers[0].type \"Lowercase\""));
