@@ -182,4 +182,19 @@ std::string chat_variables(const std::vector<ChatMessage>& messages) {
   return Json({{"messages", std::move(list)}, {"add_generation_prompt", true}}).dump();
 }
 
+Result<std::vector<int32_t>> encode_chat(const Tokenizer& tokenizer, std::string_view variables,
+                                         std::optional<int64_t> now_ms,
+                                         std::string_view template_name) {
+  const auto source = tokenizer.chat_template(template_name);
+  if (!source) {
+    return Error{ErrorCode::kNotFound,
+                 "the model has no chat template, so it can only continue a prompt"};
+  }
+  SHOAL_TRY_ASSIGN(chat, ChatTemplate::parse(*source));
+  SHOAL_TRY_ASSIGN(parts, chat.render(variables, {.bos_token = tokenizer.bos_text(),
+                                                  .eos_token = tokenizer.eos_text(),
+                                                  .now_ms = now_ms}));
+  return tokenizer.encode_parts(parts);
+}
+
 }  // namespace shoal

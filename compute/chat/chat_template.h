@@ -51,4 +51,10 @@ struct ChatMessage {
 };
 std::string chat_variables(const std::vector<ChatMessage>& messages);
 
+// The tokens that a model is to go on from: `variables` through the model's own template. kNotFound
+// when the model has none of this name.
+Result<std::vector<int32_t>> encode_chat(const Tokenizer& tokenizer, std::string_view variables,
+                                         std::optional<int64_t> now_ms,
+                                         std::string_view template_name = "default");
+
 }  // namespace shoal

@@ -71,6 +71,14 @@ Result<std::string> tokenizer_of_folder(const std::filesystem::path& folder,
   } else if (config_text.error().code != ErrorCode::kNotFound) {
     return config_text.error();
   }
+  auto chat = read_file(folder / "chat_template.jinja", {kTemplateFileBytesMax});
+  if (chat.ok()) {
+    const std::string_view source = as_text(chat.value());
+    if (!is_utf8(source)) return Error{ErrorCode::kCorrupt, "chat_template.jinja: is no UTF-8"};
+    definition["config"]["chat_template"] = std::string(source);
+  } else if (chat.error().code != ErrorCode::kNotFound) {
+    return chat.error();
+  }
   return definition.dump();
 }
 
@@ -115,6 +123,7 @@ Result<std::string> tokenizer_of_gguf(const GgufFile& file, const ModelConfig& c
   }
   SHOAL_TRY(copy_flag(file, "tokenizer.ggml.add_bos_token", definition, "add_bos"));
   SHOAL_TRY(copy_flag(file, "tokenizer.ggml.add_space_prefix", definition, "add_space_prefix"));
+  SHOAL_TRY(copy_text(file, "tokenizer.chat_template", definition, "chat_template"));
   return definition.dump();
 }
 

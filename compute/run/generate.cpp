@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "compute/chat/chat_template.h"
 #include "compute/run/local_pipeline.h"
 #include "compute/run/stopwatch.h"
 #include "compute/tokenizer/tokenizer.h"
@@ -53,7 +54,12 @@ Result<GenerateReport> generate(const Model& model, Device& device, const Genera
   SHOAL_TRY(check_chunk(options.chunk));
   SHOAL_TRY_ASSIGN(tokenizer, tokenizer_of(model));
   GenerateReport report;
-  report.prompt_ids = tokenizer.encode(options.prompt, tokenizer.adds_bos());
+  if (options.chat.empty()) {
+    report.prompt_ids = tokenizer.encode(options.prompt, tokenizer.adds_bos());
+  } else {
+    SHOAL_TRY_ASSIGN(ids, encode_chat(tokenizer, options.chat, options.now_ms));
+    report.prompt_ids = std::move(ids);
+  }
   if (report.prompt_ids.empty()) {
     return Error{ErrorCode::kInvalid, "prompt: is empty, and the model has no token to begin with"};
   }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -25,6 +26,8 @@ struct GenerateOptions {
   std::vector<size_t> cuts;
   bool ignore_eos = false;  // Goes on after a token that ends a text.
   bool digest = true;
+  std::string chat;  // Instead of the prompt: the variables of the model's chat template, as JSON.
+  std::optional<int64_t> now_ms;  // For templates that write the date.
 };
 
 struct GenerateReport {

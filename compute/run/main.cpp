@@ -7,7 +7,9 @@
 #include <iostream>
 
 #include "base/cli.h"
+#include "base/clock.h"
 #include "base/files.h"
+#include "compute/chat/chat_template.h"
 #include "compute/compute.h"
 #include "compute/models/json_text.h"
 #include "compute/models/model.h"
@@ -42,6 +44,11 @@ class GenerateCommand {
     common_.add_device(c);
     c.add_option("--prompt", options_.prompt, "The text to continue");
     c.add_option("--prompt-file", prompt_file_, "A file that holds it")->excludes("--prompt");
+    CLI::Option* const chat =
+        c.add_option("--chat", chat_, "What a user says, put as the model's chat template puts it")
+            ->excludes("--prompt")
+            ->excludes("--prompt-file");
+    c.add_option("--system", system_, "With --chat: what the model is told before it")->needs(chat);
     c.add_option("--max-tokens", options_.tokens_max, "Stop after so many tokens")
         ->check(CLI::Range(int64_t{0}, int64_t{1} << 30))
         ->capture_default_str();
@@ -70,6 +77,13 @@ class GenerateCommand {
     if (!prompt_file_.empty()) {
       SHOAL_TRY_ASSIGN(prompt, read_prompt_file(prompt_file_));
       options_.prompt = std::move(prompt);
+    }
+    if (chat_) {
+      std::vector<ChatMessage> messages;
+      if (system_) messages.push_back({"system", *system_});
+      messages.push_back({"user", *chat_});
+      options_.chat = chat_variables(messages);
+      options_.now_ms = SystemClock().now_wall().count;
     }
     SHOAL_TRY_ASSIGN(model, common_.opened());
     SHOAL_TRY_ASSIGN(device, common_.open());
@@ -102,6 +116,7 @@ class GenerateCommand {
   ModelOptions common_;
   GenerateOptions options_;
   std::string prompt_file_;
+  std::optional<std::string> chat_, system_;
   bool logits_ = false;
 };
 

@@ -12,6 +12,7 @@
 #include "compute/models/json_text.h"
 #include "compute/models/model.h"
 #include "compute/models/safetensors.h"
+#include "compute/models/tokenizer_definition.h"
 #include "tests/models/model_maker.h"
 #include "tests/models/refused.h"
 
@@ -399,6 +400,31 @@ class ModelFilesTest : public QObject {
         QVERIFY(!model.value().config.interleaved);
       }
     }
+  }
+
+  void a_folder_brings_its_chat_template() {
+    TempDir folder;
+    write_tiny_folder(folder.path(), {});
+    const auto write = [&](const char* name, std::string_view text) {
+      QVERIFY(write_file_durably(folder / name, as_bytes(text)).ok());
+    };
+    const auto chat_template = [&]() -> std::string {
+      const auto model = open_model(folder.path());
+      if (!model.ok()) return model.error().message;
+      const Json config = Json::parse(model.value().tokenizer)["config"];
+      return config.contains("chat_template") ? config["chat_template"].get<std::string>() : "none";
+    };
+    write("tokenizer.json", "{}");
+    QCOMPARE(chat_template(), std::string("none"));
+    write("tokenizer_config.json", R"({"chat_template":"old"})");
+    QCOMPARE(chat_template(), std::string("old"));
+    write("chat_template.jinja", "new");
+    QCOMPARE(chat_template(), std::string("new"));
+    write("chat_template.jinja", "\xFF");
+    QVERIFY2(chat_template().ends_with("chat_template.jinja: is no UTF-8"),
+             chat_template().c_str());
+    write("chat_template.jinja", std::string(size_t{kTemplateFileBytesMax} + 1, 'x'));
+    QVERIFY(!open_model(folder.path()).ok());
   }
 
   void refuses_a_folder_that_disagrees_with_itself() {

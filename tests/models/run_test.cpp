@@ -10,6 +10,7 @@
 #include "compute/run/rival.h"
 #include "compute/shards/cut.h"
 #include "compute/shards/shard.h"
+#include "compute/tokenizer/tokenizer.h"
 #include "tests/models/model_maker.h"
 
 using namespace shoal;
@@ -71,6 +72,49 @@ class RunTest : public QObject {
           .out;
     };
     QVERIFY(seeded("5") == seeded("5") && seeded("5") != seeded("6"));
+  }
+
+  // What the user says stays text, and what the template says becomes marks; from both kinds of
+  // file, and through the manifest that hosts and coordinators are given.
+  void chat_puts_what_a_user_says_into_the_models_template() {
+    TempDir folder;
+    GgufMaker maker = tiny_gguf({.vocabulary = 320});
+    maker.text("tokenizer.chat_template",
+               "{{ bos_token }}{% for m in messages %}{{ m.role[0] }}{{ m.content }}{{ eos_token }}"
+               "{% endfor %}");
+    const std::string file = (folder / "chat.gguf").string();
+    QVERIFY(write_file_durably(file, maker.bytes()).ok());
+    const std::vector<std::string> generate = {
+        "generate", "--model", file, "--max-tokens", "1", "--json", "--temperature", "0"};
+    const auto with = [&](std::vector<std::string> more) {
+      more.insert(more.begin(), generate.begin(), generate.end());
+      return run(more);
+    };
+    const Ran ran = with({"--chat", "<s>", "--system", "!"});
+    QVERIFY2(ran.status == 0, ran.error.c_str());
+    // Bytes are their value and 3; the space in front is the tokenizer's own.
+    const auto byte = [](int c) { return c + 3; };
+    const Json ids = ran.last_line()["prompt_ids"];
+    QCOMPARE(ids.front().get<int>(), 1);
+    QCOMPARE(ids.back().get<int>(), 2);
+    QCOMPARE(std::count(ids.begin(), ids.end(), 1), 1);
+    QCOMPARE(std::count(ids.begin(), ids.end(), 2), 2);
+    for (const char c : std::string("s!u<>"))
+      QVERIFY2(std::count(ids.begin(), ids.end(), byte(c)) > 0, ids.dump().c_str());
+
+    QVERIFY(with({"--chat", "x", "--prompt", "y"}).status != 0);
+    QVERIFY(with({"--system", "x", "--prompt", "y"}).status != 0);
+    const Ran none = run({"generate", "--model", kDemo, "--chat", "x"});
+    QVERIFY(none.status != 0);
+    QVERIFY2(none.error.find("the model has no chat template") != std::string::npos,
+             none.error.c_str());
+
+    const Ran cut = run({"cut", "--model", file, "--out", (folder / "shards").string()});
+    QVERIFY2(cut.status == 0, cut.error.c_str());
+    const auto manifest = read_manifest(cut.last_line()["manifest"].dump());
+    QVERIFY2(manifest.ok(), manifest.ok() ? "" : manifest.error().message.c_str());
+    const auto tokenizer = Tokenizer::from_definition(manifest.value().tokenizer);
+    QVERIFY(tokenizer.ok() && tokenizer.value().chat_template().has_value());
   }
 
   void cut_prints_manifest_and_keys_and_writes_no_key() {
