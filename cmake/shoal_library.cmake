@@ -5,7 +5,7 @@
 # is private. Includes are written from the project's root: "base/result.h".
 #
 # Layers: 0 base, sqlite 2 · 10 schema · 20 compute: graph 20, ops 22, backends 24, engine 26,
-# tokenizer 20, models 28, shards 30 · 38 the client's records · 40 coordinator, client, worker parts ·
+# tokenizer 20, chat 21, models 28, shards 30 · 38 the client's records · 40 coordinator, client, worker parts ·
 # 50 programs · 60 tests.
 function(shoal_library name)
   cmake_parse_arguments(ARG "" "LAYER" "SOURCES;DEPENDS;LINKS" ${ARGN})

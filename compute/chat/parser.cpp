@@ -117,6 +117,12 @@ class Parser {
     return {};
   }
 
+  Result<void> few(size_t arguments) const {
+    if (arguments < kArgumentsMax) return {};
+    return fail("has more than " + std::to_string(kArgumentsMax) + " arguments",
+                ErrorCode::kNoSpace);
+  }
+
   // --- Statements --------------------------------------------------------------------------------
 
   // What stands before one of the tags `ends`, whose name is then the current token; or before the
@@ -338,6 +344,7 @@ class Parser {
   Result<void> parameters(Node& macro) {
     SHOAL_TRY(expect_op("("));
     while (!take_op(")")) {
+      SHOAL_TRY(few(macro.names.size()));
       SHOAL_TRY_ASSIGN(name, any_name());
       if (std::find(macro.names.begin(), macro.names.end(), name) != macro.names.end())
         return fail("the parameter " + shown(name) + " stands twice");
@@ -757,6 +764,7 @@ class Parser {
   Result<void> arguments(Node& node) {
     SHOAL_TRY(expect_op("("));
     while (!take_op(")")) {
+      SHOAL_TRY(few(node.list.size() + node.named.size()));
       if (is_op("*") || is_op("**"))
         return fail("arguments by * are not supported", ErrorCode::kUnsupported);
       if (now().type == TokenType::kName && ahead(1).type == TokenType::kOperator &&

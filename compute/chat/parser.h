@@ -99,7 +99,8 @@ struct Tree {
 };
 
 constexpr size_t kTemplateBytesMax = 256u << 10;
-constexpr int kNestingMax = 64;  // Of tags in tags, and of brackets in brackets.
+constexpr size_t kArgumentsMax = 100;  // Of a call, and parameters of a macro.
+constexpr int kNestingMax = 64;        // Of tags in tags, and of brackets in brackets.
 
 // Errors name line and cause: kCorrupt for what is no template, kUnsupported for a statement that
 // this engine does not have.

@@ -291,11 +291,13 @@ Result<Tokenizer> Tokenizer::from_definition(std::string_view json) {
 Tokenizer::Data::Runs Tokenizer::Data::normalized_runs(std::string_view text, const Runs& runs,
                                                        size_t begin, size_t end,
                                                        std::string_view normal) const {
+  // Only the runs that the piece touches, as there may be many pieces and many runs.
+  auto run = std::upper_bound(runs.begin(), runs.end(), begin);
   Runs out;
+  if ((run - runs.begin()) % 2 == 1) out.push_back(0);
   std::string joined;
-  size_t at = begin;
-  for (const size_t run_end : runs) {
-    const size_t to = std::clamp(run_end, at, end);
+  for (size_t at = begin; run != runs.end() && at < end; ++run) {
+    const size_t to = std::min(*run, end);
     joined += normalize(std::string(text.substr(at, to - at)), definition.normalize,
                         /*continuation=*/at > begin);
     out.push_back(joined.size());

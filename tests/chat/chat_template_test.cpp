@@ -189,6 +189,10 @@ void ChatTemplateTest::nesting_has_a_limit_and_reaches_it() {
   QCOMPARE(print("{{ 0" + many(" + 1", 9999) + " }}").error,
            std::string("chat template: line 1: goes deeper than 200 levels"));
   QCOMPARE(print("{{ 1" + many(" ~ 1", 9999) + " }}").text, std::string(10000, '1'));
+  const auto call = [](int arguments) { return "{{ dict(" + many("n, ", arguments) + ") }}"; };
+  QCOMPARE(print(call(101)).error,
+           std::string("chat template: line 1: has more than 100 arguments"));
+  QVERIFY(print(call(100)).error.ends_with("dict: takes one dict at most, and names"));
   QCOMPARE(print(std::string(chat::kTemplateBytesMax, 'x')).text.size(), chat::kTemplateBytesMax);
   QCOMPARE(print(std::string(chat::kTemplateBytesMax + 1, 'x')).error,
            std::string("chat template: is longer than 262144 bytes"));
