@@ -41,9 +41,9 @@ function text(g, pieces_max = 8) {
   let out = '';
   for (let n = g.below(pieces_max + 1); n > 0; --n) {
     if (g.chance(0.2)) {
-      // Any character that can stand in UTF-8.
+      // Any character that can stand in UTF-8, but for the many that are newer than Debian's Python.
       let c = g.chance(0.5) ? g.below(0x3000) : g.below(0x110000);
-      if (c >= 0xd800 && c < 0xe000) c = 0x1f600;
+      if ((c >= 0xd800 && c < 0xe000) || (c >= 0x31350 && c < 0x323b0)) c = 0x1f600;
       out += String.fromCodePoint(c);
     } else {
       out += g.pick(kPieces);
