@@ -768,16 +768,25 @@ Result<TokenizerDefinition> read_huggingface(const json& root) {
 
 // --- GGUF ---
 
-// The expressions of a GGUF's "pre", applied one after the other. Empty: an unknown name.
-std::vector<std::string_view> expressions_of(std::string_view pre) {
+// What a GGUF's "pre" stands for: expressions that are applied one after the other, and whether a
+// word that is a token stays whole.
+struct PreRule {
+  std::vector<std::string_view> expressions;
+  bool ignore_merges = false;
+};
+
+std::optional<PreRule> rule_of(std::string_view pre) {
   const auto is = [&](std::initializer_list<std::string_view> names) {
     return std::find(names.begin(), names.end(), pre) != names.end();
   };
-  if (is({"gpt-2", "phi-2", "olmo"})) return {kGpt2Expression};
+  if (is({"gpt-2", "phi-2", "olmo"})) return PreRule{{kGpt2Expression}};
   if (is({"smollm", "starcoder", "refact", "command-r"}))
-    return {kDigitExpression, kGpt2Expression};
-  if (is({"llama-bpe", "llama3", "llama-v3"})) return {kLlama3Expression};
-  if (is({"qwen2", "stablelm2", "deepseek-r1-qwen"})) return {kQwen2Expression};
+    return PreRule{{kDigitExpression, kGpt2Expression}};
+  if (is({"llama-bpe", "llama3", "llama-v3"})) return PreRule{{kLlama3Expression}, true};
+  if (is({"dbrx", "smaug-bpe"})) return PreRule{{kLlama3Expression}};  // OLMo 2, Phi-4; SmolLM 3.
+  if (is({"qwen2", "stablelm2", "deepseek-r1-qwen"})) return PreRule{{kQwen2Expression}};
+  if (is({"gpt-4o", "llama4"})) return PreRule{{kO200kExpression}};  // Phi-4-mini, gpt-oss.
+  if (is({"tekken"})) return PreRule{{kTekkenExpression}, true};     // Mistral Nemo and later.
   return {};
 }
 
@@ -891,15 +900,15 @@ Result<TokenizerDefinition> read_gguf(const json& root) {
     out.decode_replace.push_back({"▁", " "});
   } else {
     SHOAL_TRY_ASSIGN(pre, read_string(root, "the top", "pre"));
-    const std::vector<std::string_view> expressions = expressions_of(pre);
-    if (expressions.empty()) return unsupported("pre", shown(pre) + " is not supported");
-    for (const std::string_view expression : expressions) {
+    const std::optional<PreRule> rule = rule_of(pre);
+    if (!rule) return unsupported("pre", shown(pre) + " is not supported");
+    for (const std::string_view expression : rule->expressions) {
       SHOAL_TRY_ASSIGN(pattern, compile(expression, "pre"));
       out.split.push_back(SplitStep{std::move(pattern)});
     }
     out.split.push_back(ByteLevelStep{});
     out.byte_level = true;
-    out.ignore_merges = expressions.front() == kLlama3Expression;
+    out.ignore_merges = rule->ignore_merges;
     const json* merges = find(root, "merges");
     if (merges == nullptr) return bad("merges", "is missing");
     SHOAL_TRY(read_merges(out, names, *merges, "merges"));

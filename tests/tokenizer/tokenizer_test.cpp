@@ -681,7 +681,10 @@ void TokenizerTest::gguf_pre_names() {
   const std::map<std::string, Ids> expected = {{"gpt-2", {258, 257, '4'}},
                                                {"smollm", {258, '1', '2', '3', '4'}},
                                                {"llama-bpe", {258, 257, '4'}},
-                                               {"qwen2", {258, '1', '2', '3', '4'}}};
+                                               {"qwen2", {258, '1', '2', '3', '4'}},
+                                               {"dbrx", {258, 257, '4'}},
+                                               {"gpt-4o", {258, 257, '4'}},
+                                               {"tekken", {258, '1', '2', '3', '4'}}};
   for (const auto& [pre, ids] : expected) {
     definition["pre"] = pre;
     QCOMPARE(open(definition).encode(" a1234", false), ids);
