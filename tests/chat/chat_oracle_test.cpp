@@ -54,6 +54,8 @@ class ChatOracleTest : public QObject {
 
  private Q_SLOTS:
   void real_templates_give_the_same_bytes();
+  void what_messages_say_makes_no_mark_in_real_vocabularies_data();
+  void what_messages_say_makes_no_mark_in_real_vocabularies();
 };
 
 void ChatOracleTest::real_templates_give_the_same_bytes() {
@@ -143,6 +145,97 @@ void ChatOracleTest::real_templates_give_the_same_bytes() {
   }
   QVERIFY(!rows.empty());
   QCOMPARE(ours, 0);
+}
+
+void ChatOracleTest::what_messages_say_makes_no_mark_in_real_vocabularies_data() {
+  QTest::addColumn<QString>("model");
+  QTest::addColumn<QString>("talk");
+  QTest::newRow("qwen3") << "qwen3"
+                         << "qwen3";
+  QTest::newRow("llama3_1") << "llama3_1"
+                            << "llama3_1";
+  QTest::newRow("gemma3") << "gemma3"
+                          << "gemma3";
+  QTest::newRow("deepseek_v3") << "deepseek_v3"
+                               << "deepseek_v3";
+  QTest::newRow("gpt-oss") << "gptoss"
+                           << "openai-gpt-oss-120b";
+}
+
+// Method: with every message's text replaced by a letter, the special tokens must be the same, in
+// the same order; and where messages spell no mark, all tokens must be those of the whole text.
+void ChatOracleTest::what_messages_say_makes_no_mark_in_real_vocabularies() {
+  QFETCH(QString, model);
+  QFETCH(QString, talk);
+  const QString vocabulary = oracle_folder() + "/../tokenizer/" + model;
+  if (!QFile::exists(oracle_folder() + "/complete") ||
+      !QFile::exists(oracle_folder() + "/../tokenizer/complete"))
+    QSKIP(
+        "no vocabularies here: tests/chat/oracle/fetch and tests/tokenizer/oracle/fetch bring "
+        "them");
+  const QString node = QStandardPaths::findExecutable("node");
+  if (node.isEmpty()) QSKIP("node is not here, which writes the conversations");
+  Json definition = {{"format", "huggingface"}, {"eos", Json::array()}};
+  for (const auto& [key, name] :
+       {std::pair("tokenizer", "/tokenizer.json"), std::pair("config", "/tokenizer_config.json")}) {
+    QFile file(vocabulary + name);
+    QVERIFY(file.open(QIODevice::ReadOnly));
+    definition[key] = Json::parse(file.readAll().toStdString());
+  }
+  const auto tokenizer = Tokenizer::from_definition(definition.dump());
+  QVERIFY2(tokenizer.ok(), tokenizer.ok() ? "" : tokenizer.error().message.c_str());
+  definition.clear();
+  QTemporaryDir folder;
+  const QString lines = folder.filePath("lines");
+  QVERIFY(run_program(node,
+                      {QStringLiteral(SHOAL_SOURCE_DIR "/tests/chat/oracle/conversations.mjs"),
+                       oracle_folder(), qEnvironmentVariable("SHOAL_CONVERSATIONS", "40"),
+                       qEnvironmentVariable("SHOAL_SEED", "1"), "any", talk},
+                      {}, lines));
+  QFile given(lines);
+  QVERIFY(given.open(QIODevice::ReadOnly));
+  const Json head = Json::parse(given.readLine().toStdString());
+  const auto chat = ChatTemplate::parse(head["source"].get<std::string>());
+  QVERIFY(chat.ok());
+  const auto special = [&](const std::vector<int32_t>& ids) {
+    std::vector<int32_t> out;
+    for (const int32_t id : ids) {
+      // DeepSeek's turns begin with tokens that are not called special.
+      const std::string_view text = tokenizer.value().token_text(id);
+      if (tokenizer.value().is_special(id) || text.starts_with("<｜")) out.push_back(id);
+    }
+    return out;
+  };
+  int talks = 0, whole = 0, spelled = 0;
+  while (!given.atEnd()) {
+    const auto variables =
+        Json::parse(given.readLine().toStdString())["variables"].get<std::string>();
+    auto parts = chat.value().render(variables, {.bos_token = tokenizer.value().bos_text(),
+                                                 .eos_token = tokenizer.value().eos_text(),
+                                                 .now_ms = kNowMs});
+    if (!parts.ok()) continue;
+    ++talks;
+    const std::vector<int32_t> ids = tokenizer.value().encode_parts(parts.value());
+    std::string text;
+    bool spells = false;
+    for (TextPart& part : parts.value()) {
+      text += part.text;
+      spells = spells || (part.from_message && part.text.find_first_of("<[") != std::string::npos);
+      if (part.from_message) part.text.assign(1, 'x');
+    }
+    const auto plainly = tokenizer.value().encode(text, /*add_bos=*/false, /*parse_special=*/true);
+    QVERIFY2(special(ids) == special(tokenizer.value().encode_parts(parts.value())),
+             variables.c_str());
+    if (!spells) {
+      ++whole;
+      QVERIFY2(ids == plainly, variables.c_str());
+    } else if (special(plainly) != special(ids)) {
+      ++spelled;
+    }
+  }
+  qInfo("%s: %d conversations, %d without marks in messages as one text, %d would have made marks",
+        qPrintable(model), talks, whole, spelled);
+  QVERIFY(whole > 0 && spelled > 0);
 }
 
 }  // namespace shoal
