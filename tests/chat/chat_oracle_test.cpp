@@ -112,10 +112,12 @@ void ChatOracleTest::real_templates_give_the_same_bytes() {
     ++row.conversations;
     const bool as_npm = ours == line["text"];
     const bool as_jinja = ours == jinja["text"];
-    // Where map() and select() give a list here, Jinja has a generator, which has no JSON.
-    const bool generator = jinja["text"].is_null() &&
-                           jinja["why"].get<std::string>().find("generator") != std::string::npos;
-    if (generator && !as_npm) {
+    // Two things Jinja does that we do not: where map() and select() give a list here, it has a
+    // generator, which has no JSON; and it escapes for HTML what is joined to a `safe` text.
+    const std::string word = jinja[jinja["text"].is_null() ? "why" : "text"].get<std::string>();
+    const bool jinja_alone = jinja["text"].is_null() ? word.find("generator") != std::string::npos
+                                                     : word.find("&#34;") != std::string::npos;
+    if (jinja_alone && !as_npm && !as_jinja) {
       ++row.jinja;
     } else if (as_npm && as_jinja) {
       row.refused += ours.is_null() ? 1 : 0;
