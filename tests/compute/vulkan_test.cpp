@@ -307,6 +307,20 @@ class VulkanTest : public QObject {
     QCOMPARE(difference.value(), std::string());
   }
 
+  // What GPUs run must agree as well, where only a software driver is there.
+  void both_kinds_of_kernels_give_the_same_bits() {
+    for (const bool tiled : {false, true}) {
+      auto backend = make_vulkan_backend({.tiled = tiled});
+      auto device = backend->open("vulkan:0", 0);
+      QVERIFY2(device.ok(), device.ok() ? "" : device.error().message.c_str());
+      for (const OpSample& sample : op_spec(OpKind::kMatmul).samples()) {
+        const auto difference = compare_sample(*device.value(), op_spec(OpKind::kMatmul), sample);
+        QVERIFY2(difference.ok(), difference.ok() ? "" : difference.error().message.c_str());
+        QVERIFY2(difference.value().empty(), (sample.label + ": " + difference.value()).c_str());
+      }
+    }
+  }
+
   void every_op_runs_without_a_word_from_the_validation_layer() {
     std::vector<std::string> messages;
     VulkanOptions options{.validation = true, .always_stage = true};

@@ -47,7 +47,7 @@ class VulkanDevice final : public Device {
     device->context_ = std::move(context);
     SHOAL_TRY_ASSIGN(status, device->context_->allocate(4, VulkanContext::MemoryUse::kStaging));
     device->status_ = std::move(status);
-    device->find_kernels();
+    device->find_kernels(options.tiled.value_or(device->info().software));
     return std::unique_ptr<Device>(std::move(device));
   }
 
@@ -88,7 +88,7 @@ class VulkanDevice final : public Device {
     VkPipeline pipeline = VK_NULL_HANDLE;  // Made when first used: opening a device stays quick.
   };
 
-  void find_kernels();
+  void find_kernels(bool tiled);
   static bool in_table(OpKind kind, DType variant) {
     return static_cast<int>(kind) < kOpKinds && static_cast<int>(variant) < kDTypes;
   }
@@ -100,14 +100,15 @@ class VulkanDevice final : public Device {
   Kernel kernels_[kOpKinds][kDTypes];
 };
 
-void VulkanDevice::find_kernels() {
+void VulkanDevice::find_kernels(bool tiled) {
   for (int kind = 0; kind < kOpKinds; ++kind) {
+    const std::string op(op_name(static_cast<OpKind>(kind)));
     for (int variant = 0; variant < kDTypes; ++variant) {
       for (const Shader& shader : shader_table()) {
-        if (shader.op == op_name(static_cast<OpKind>(kind)) &&
-            shader.variant == dtype_name(static_cast<DType>(variant))) {
-          kernels_[kind][variant].shader = &shader;
-        }
+        if (shader.variant != dtype_name(static_cast<DType>(variant))) continue;
+        const Shader*& chosen = kernels_[kind][variant].shader;
+        if (shader.op == op && chosen == nullptr) chosen = &shader;
+        if (tiled && shader.op == op + "_tiled") chosen = &shader;
       }
     }
   }
