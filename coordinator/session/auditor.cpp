@@ -25,16 +25,6 @@ bool is_trusted_now(const SessionShared& shared, const DevicePlace& place) {
   return host != nullptr && host->trusted;
 }
 
-int64_t owner_of(const Pool& pool, HostId id) {
-  const auto host = pool.hosts().find(id);
-  return host == pool.hosts().end() || host->second->owner == 0 ? -id.value : host->second->owner;
-}
-
-uint64_t address_of(const Pool& pool, HostId id) {
-  const auto host = pool.hosts().find(id);
-  return host == pool.hosts().end() ? 0 : host->second->address_block;
-}
-
 const AnsweredRange* range_at(const StageTrace& trace, int64_t row) {
   for (const AnsweredRange& range : trace.answered) {
     if (range.first <= row && row < range.end) return &range;
@@ -113,6 +103,8 @@ struct Auditor::Audit {
   struct Dispute {
     Difference difference;
     StageWho auditor;
+    int64_t owner = 0;  // The auditor's, as it was then, and its network.
+    uint64_t address_block = 0;
     EndedLease lease;  // The auditor's, to be judged.
   };
   std::optional<Dispute> dispute;
@@ -123,6 +115,13 @@ struct Auditor::Audit {
   Audit(SessionShared& of, size_t stage, kj::TimePoint now)
       : shared(kj::addRef(of)), stage(stage), last_step(now), waits_since(now) {}
   const StageTrace& trace() const { return shared->stages[stage]; }
+  // Of those who are checked, and of who is in dispute with them.
+  std::set<int64_t> owners() const {
+    std::set<int64_t> owners;
+    for (const AnsweredRange& range : trace().answered) owners.insert(range.owner);
+    if (dispute) owners.insert(dispute->owner);
+    return owners;
+  }
 };
 
 Auditor::Auditor(kj::Timer& timer, Random& chance, SessionEnds& ends, Ledger& ledger,
@@ -157,6 +156,11 @@ void Auditor::stage_opened(SessionShared& shared, size_t stage, const StageWho& 
   begin_audit(shared, stage);
 }
 
+void Auditor::look_at(SessionShared& shared, size_t stage) {
+  if (records_ == nullptr || shared.needs.options.audits_max == 0) return;
+  begin_audit(shared, stage);
+}
+
 void Auditor::begin_audit(SessionShared& shared, size_t stage) {
   const bool known = std::ranges::any_of(audits_, [&](const auto& audit) {
     return audit->shared.get() == &shared && audit->stage == stage && !audit->done;
@@ -186,8 +190,7 @@ std::set<LeaseId> Auditor::session_over(SessionShared& shared) {
     audit->waits_since = timer_.now();
     audit->ends_by = timer_.now() + kCheckMax;
     // There is nothing to check, or nobody who could ever do it.
-    if (audit->trace().answered.empty() ||
-        (audit->device == nullptr && !choose(*audit, /*even_busy=*/true))) {
+    if (audit->trace().answered.empty() || (audit->device == nullptr && !somebody_could(*audit))) {
       audit->running = nullptr;
       finish(*audit);
       continue;
@@ -247,6 +250,8 @@ rpc::Task<void> Auditor::run(Audit& audit) {
       continue;
     }
     note_rewinds(audit);
+    // An owner who wants his device back, or denies the work, gets it: that is nobody's failure.
+    if (audit.device != nullptr && !is_fit(audit)) close(audit, judge({.session_over = true}));
     if (audit.ends_by && timer_.now() > *audit.ends_by) {
       shared.needs.journal.note("check_given_up", range_of(audit.trace()) + ": it took too long",
                                 {}, shared.id);
@@ -286,7 +291,7 @@ rpc::Task<void> Auditor::run(Audit& audit) {
     const StepResult result = co_await kj::mv(step);
     audit.last_step = timer_.now();
     if (result.lost) {
-      audit.unfit.insert({device.place().host, device.place().device});
+      if (is_fit(audit)) audit.unfit.insert({device.place().host, device.place().device});
       close(audit, judge({.wrong_answer = result.failure.distrust, .session_over = true}));
       continue;
     }
@@ -327,14 +332,14 @@ rpc::Task<bool> Auditor::open(Audit& audit) {
       audits_, [](const auto& other) { return other->device != nullptr && !other->done; });
   if (working >= shared.needs.options.audits_max) co_return false;
   if (audit.trace().answered.empty()) co_return false;
-  std::optional<Pool::Offer> offer = choose(audit, /*even_busy=*/false);
+  std::optional<Pool::Offer> offer = choose(audit);
   if (!offer && audit.dispute) {
     // A dispute goes first: another check of a trusted device begins anew later.
     for (const auto& other : audits_) {
       if (other->device == nullptr || other->dispute || other->done) continue;
       if (!is_trusted_now(shared, other->device->place())) continue;
       give_way(*other);
-      offer = choose(audit, /*even_busy=*/false);
+      offer = choose(audit);
       if (offer) break;
     }
   }
@@ -346,7 +351,7 @@ rpc::Task<bool> Auditor::open(Audit& audit) {
   rpc::Task<std::optional<StepFailure>> opening = audit.device->open();
   const std::optional<StepFailure> failure = co_await kj::mv(opening);
   if (failure) {
-    audit.unfit.insert({offer->place.host, offer->place.device});
+    if (is_fit(audit)) audit.unfit.insert({offer->place.host, offer->place.device});
     close(audit, judge({.session_over = true}));
     co_return false;
   }
@@ -354,18 +359,13 @@ rpc::Task<bool> Auditor::open(Audit& audit) {
 }
 
 // A trusted device in a dispute, as long as there is one at all.
-std::optional<Pool::Offer> Auditor::choose(const Audit& audit, bool even_busy) {
+std::optional<Pool::Offer> Auditor::choose(const Audit& audit) {
   const SessionShared& shared = *audit.shared;
   const Pool& pool = shared.needs.pool;
-  std::set<HostId> checked;
-  for (const AnsweredRange& range : audit.trace().answered) checked.insert(range.host);
-  if (audit.dispute) checked.insert(audit.dispute->auditor.host);
-  std::set<int64_t> owners;
+  const std::set<int64_t> owners = audit.owners();
   std::set<uint64_t> addresses;
-  for (const HostId host : checked) {
-    owners.insert(owner_of(pool, host));
-    addresses.insert(address_of(pool, host));
-  }
+  for (const AnsweredRange& range : audit.trace().answered) addresses.insert(range.address_block);
+  if (audit.dispute) addresses.insert(audit.dispute->address_block);
   std::set<HostId> in_session;
   for (const StageTrace& trace : shared.stages) {
     if (!trace.answered.empty()) in_session.insert(trace.answered.back().host);
@@ -378,8 +378,8 @@ std::optional<Pool::Offer> Auditor::choose(const Audit& audit, bool even_busy) {
     candidate.device = offer.plan;
     candidate.barred = mistrusts(host) || shared.distrusted.contains(host) ||
                        audit.unfit.contains({host, offer.place.device});
-    candidate.same_owner = owners.contains(owner_of(pool, host));
-    candidate.same_address = addresses.contains(address_of(pool, host));
+    candidate.same_owner = owners.contains(pool.owner_of(host));
+    candidate.same_address = addresses.contains(pool.address_of(host));
     candidate.in_session = in_session.contains(host);
     candidates.push_back(candidate);
   }
@@ -391,12 +391,47 @@ std::optional<Pool::Offer> Auditor::choose(const Audit& audit, bool even_busy) {
   request.trusted_only = audit.dispute.has_value();
   const bool trusted_could = !best_auditors(request, candidates).empty();
   request.trusted_only = shared.needs_trust(audit.stage) || (audit.dispute && trusted_could);
-  for (size_t i = 0; i < offers.size() && !even_busy; ++i) {
+  for (size_t i = 0; i < offers.size(); ++i) {
     candidates[i].busy = offers[i].plan.sessions > 0 || pool.is_lent(offers[i].place);
   }
   const std::vector<size_t> best = best_auditors(request, candidates);
   if (best.empty()) return std::nullopt;
-  return offers[best[chance_.below(best.size())]];
+  // The lot falls on an owner first: many devices make nobody a likelier checker.
+  std::map<int64_t, std::vector<size_t>> by_owner;
+  for (const size_t i : best) by_owner[pool.owner_of(offers[i].place.host)].push_back(i);
+  const auto drawn =
+      std::next(by_owner.begin(), static_cast<ptrdiff_t>(chance_.below(by_owner.size())));
+  return offers[drawn->second[chance_.below(drawn->second.size())]];
+}
+
+// Now or later, whatever the device is doing now.
+bool Auditor::somebody_could(const Audit& audit) const {
+  const SessionShared& shared = *audit.shared;
+  const Pool& pool = shared.needs.pool;
+  const std::set<int64_t> owners = audit.owners();
+  const Bytes needed = stage_memory(shared.costs(audit.stage), shared.context, shared.rows_max);
+  for (const auto& [id, host] : pool.hosts()) {
+    if (owners.contains(pool.owner_of(id)) || mistrusts(id) || shared.distrusted.contains(id) ||
+        pool.denies(id, shared.class_digest) ||
+        (shared.needs_trust(audit.stage) && !host->trusted) ||
+        (!shared.request.group.empty() && host->membership.group != shared.request.group)) {
+      continue;
+    }
+    for (const PoolDevice& device : host->devices) {
+      if (audit.unfit.contains({id, device.row.name_on_host})) continue;
+      if (device.row.exact && !(usable_memory(device.row.memory) < needed)) return true;
+    }
+  }
+  return false;
+}
+
+// Whether the device may go on with the check.
+bool Auditor::is_fit(const Audit& audit) const {
+  const SessionShared& shared = *audit.shared;
+  const DevicePlace& place = audit.device->place();
+  const PoolDevice* const device = shared.needs.pool.find(place);
+  return device != nullptr && device->state == DeviceState::kReady &&
+         !shared.needs.pool.denies(place.host, shared.class_digest);
 }
 
 // Rows whose answer is known: those that the next stage was given, or whose token was drawn.
@@ -457,7 +492,9 @@ void Auditor::differs(Audit& audit, const Difference& difference) {
                    0,
                    "",
                    audit.shared->needs.clock.now_wall()};
-  audit.dispute = Audit::Dispute{difference, who, std::move(lease)};
+  const Pool& pool = audit.shared->needs.pool;
+  audit.dispute = Audit::Dispute{difference, who, pool.owner_of(who.host),
+                                 pool.address_of(who.host), std::move(lease)};
   audit.device = nullptr;
 }
 

@@ -39,6 +39,8 @@ class Auditor {
   // What sessions tell. `shared` is in a kj::Own.
   void session_began(SessionShared& shared) { live_.insert(&shared); }
   void stage_opened(SessionShared& shared, size_t stage, const StageWho& who);
+  // Something speaks against what the stage answered: it is checked, where streams are.
+  void look_at(SessionShared& shared, size_t stage);
   // Which leases stay pending, as they are still being checked.
   std::set<LeaseId> session_over(SessionShared& shared);
 
@@ -52,7 +54,9 @@ class Auditor {
   rpc::Task<void> run(Audit& audit);
   rpc::Task<bool> open(Audit& audit);
   bool may_work(const Audit& audit) const;
-  std::optional<Pool::Offer> choose(const Audit& audit, bool even_busy);
+  std::optional<Pool::Offer> choose(const Audit& audit);
+  bool somebody_could(const Audit& audit) const;
+  bool is_fit(const Audit& audit) const;
   void note_rewinds(Audit& audit);
   int64_t rows_to_compare(const Audit& audit) const;
   Rows rows_of(const Audit& audit, int64_t first, int64_t rows, const StepResult& result) const;

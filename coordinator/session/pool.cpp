@@ -31,7 +31,8 @@ Pool::Hold::Hold(Hold&& other) noexcept
       place_(std::move(other.place_)),
       bytes_(other.bytes_),
       shards_(std::move(other.shards_)),
-      loan_(other.loan_) {}
+      loan_(other.loan_),
+      ended_loan_(other.ended_loan_) {}
 
 Pool::Hold& Pool::Hold::operator=(Hold&& other) noexcept {
   std::swap(pool_, other.pool_);
@@ -39,6 +40,7 @@ Pool::Hold& Pool::Hold::operator=(Hold&& other) noexcept {
   std::swap(bytes_, other.bytes_);
   std::swap(shards_, other.shards_);
   std::swap(loan_, other.loan_);
+  std::swap(ended_loan_, other.ended_loan_);
   return *this;
 }
 
@@ -93,6 +95,16 @@ void Pool::set_whereabouts(HostId id, uint64_t login, int64_t owner, uint64_t ad
     host->owner = owner;
     host->address_block = address_block;
   }
+}
+
+int64_t Pool::owner_of(HostId id) const {
+  const auto host = hosts_.find(id);
+  return host == hosts_.end() || host->second->owner == 0 ? -id.value : host->second->owner;
+}
+
+uint64_t Pool::address_of(HostId id) const {
+  const auto host = hosts_.find(id);
+  return host == hosts_.end() ? 0 : host->second->address_block;
 }
 
 void Pool::set_denied(HostId id, uint64_t login, std::span<const JobClass> denied) {
@@ -213,6 +225,7 @@ Pool::Hold Pool::hold(const DevicePlace& place, Bytes bytes, std::vector<Digest>
   Host* const host = find(place.host, place.login);
   if (host == nullptr || find(place) == nullptr) return hold;
   if (const auto loans = host->loans.extract(place.device)) {
+    hold.ended_loan_ = true;
     for (const auto& [loan, give_way] : loans.mapped()) give_way();
   }
   Taken& taken = host->taken[place.device];

@@ -98,6 +98,8 @@ class Pool {
     Hold(Hold&& other) noexcept;
     Hold& operator=(Hold&& other) noexcept;
     ~Hold();
+    // A loan ended for it: what was lent may be in the device's memory for moments yet.
+    bool ended_loan() const { return ended_loan_; }
 
    private:
     friend class Pool;
@@ -106,6 +108,7 @@ class Pool {
     Bytes bytes_;
     std::vector<Digest> shards_;
     uint64_t loan_ = 0;  // 0: it is none.
+    bool ended_loan_ = false;
   };
 
   Pool() = default;
@@ -133,6 +136,9 @@ class Pool {
   StepFactors factors(const DevicePlace& place) const;
 
   const std::map<HostId, std::unique_ptr<Host>>& hosts() const { return hosts_; }
+  // Who answers for the host; one whose owner is not known is its own.
+  int64_t owner_of(HostId id) const;
+  uint64_t address_of(HostId id) const;
   Host* find(HostId id, uint64_t login);       // Null when that login is over.
   PoolDevice* find(const DevicePlace& place);  // Null likewise, or when it is no longer enabled.
   Taken taken(const DevicePlace& place) const;

@@ -61,6 +61,9 @@ struct AnsweredRange {
   LeaseId lease;
   bool trusted = false;
   int64_t first = 0, end = 0;
+  // As it was then: who is gone is still the owner of his other hosts.
+  int64_t owner = 0;
+  uint64_t address_block = 0;
 };
 
 // A stage as its replacements and those who check it need it.
@@ -143,6 +146,7 @@ struct StepFailure {
   bool refused = false;   // The device said no to what it was asked.
   bool distrust = false;  // It answered what cannot be right.
   bool denied = false;    // Its owner does not allow it.
+  bool no_room = false;   // Its memory is full.
 };
 
 struct StepResult {

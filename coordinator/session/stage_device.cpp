@@ -205,7 +205,9 @@ rpc::Task<std::optional<StepFailure>> StageDevice::open() {
   } catch (const kj::Exception& exception) {
     failure = StepFailure{cause_of(exception)};
     failure->refused = exception.getType() == kj::Exception::Type::FAILED;
-    failure->denied = failure->refused && rpc::error_of(exception).code == ErrorCode::kDenied;
+    const ErrorCode code = rpc::error_of(exception).code;
+    failure->denied = failure->refused && code == ErrorCode::kDenied;
+    failure->no_room = code == ErrorCode::kNoSpace;
   }
   co_return kj::mv(failure);
 }

@@ -11,7 +11,8 @@ namespace shoal {
 namespace {
 
 constexpr kj::Duration kWaitTick = 200 * kj::MILLISECONDS;  // While no device can take a stage.
-constexpr kj::Duration kStandbyTick = 2 * kj::SECONDS;
+constexpr int kRoomTriesMax = 10;
+constexpr kj::Duration kStandbyTick = 500 * kj::MILLISECONDS;
 constexpr kj::Duration kHandOverAhead =
     30 * kj::SECONDS;               // Before the owner wants the device back.
 constexpr size_t kRefusalsMax = 2;  // When so many devices refuse an input, the input is to blame.
@@ -160,8 +161,9 @@ void StageRunner::note_answered(int64_t first, int64_t end) {
     return;
   }
   const StageWho& who = device_->who();
-  answered.push_back(
-      {who.host, who.host_name, who.device, device_->lease(), who.trusted, first, end});
+  const Pool& pool = shared_.needs.pool;
+  answered.push_back({who.host, who.host_name, who.device, device_->lease(), who.trusted, first,
+                      end, pool.owner_of(who.host), pool.address_of(who.host)});
 }
 
 void StageRunner::rewind(int64_t position) {
@@ -211,7 +213,10 @@ std::optional<Pool::Offer> StageRunner::choose(Choice choice, int64_t rows_max) 
     ReplacementCandidate candidate;
     candidate.device = offer.plan;
     candidate.in_session = owner_.in_use(offer.place, *this);
-    if (device_ != nullptr && offer.place == device_->place()) continue;
+    // Who takes over for one that is wanted back is not left at once as well.
+    if (device_ != nullptr && (offer.place == device_->place() || is_wanted_back(offer.place))) {
+      continue;
+    }
     if (choice == Choice::kFree && (offer.plan.sessions > 0 || needs.pool.is_lent(offer.place))) {
       continue;
     }
@@ -262,10 +267,23 @@ rpc::Task<bool> StageRunner::open(Pool::Offer offer, int64_t rows_max) {
   SessionNeeds& needs = shared_.needs;
   Pool::Hold hold = needs.pool.hold(offer.place, stage_memory(costs(), shared_.context, rows_max),
                                     shared_.digests(index_));
+  const bool gave_way = hold.ended_loan();
   device_ = std::make_unique<StageDevice>(shared_, index_, offer.place, rows_max, kj::mv(hold),
                                           StageDevice::Use::kStage);
   rpc::Task<std::optional<StepFailure>> opening = device_->open();
-  const std::optional<StepFailure> failure = co_await kj::mv(opening);
+  std::optional<StepFailure> failure = co_await kj::mv(opening);
+  // Who has just given way may not have freed the memory yet: that is no failure of the device.
+  for (int tries = 0; gave_way && failure && failure->no_room && tries < kRoomTriesMax; ++tries) {
+    const Result<void> stored = needs.ends.store(
+        EndedLease{device_->work(), judge({}), false, 0, "", needs.clock.now_wall()});
+    if (!stored.ok()) rpc::throw_error(stored.error());
+    kj::Promise<void> tick = needs.timer.afterDelay(kWaitTick);
+    co_await kj::mv(tick);
+    const PoolDevice* const found = needs.pool.find(device_->place());
+    if (found == nullptr || !found->worker_key) break;
+    rpc::Task<std::optional<StepFailure>> again = device_->open();
+    failure = co_await kj::mv(again);
+  }
   who_ = device_->who();
   if (failure) {
     lose(*failure);
@@ -305,8 +323,11 @@ void StageRunner::stand_by() {
 rpc::Task<void> StageRunner::keep_standby() {
   SessionNeeds& needs = shared_.needs;
   while (true) {
-    const bool leaving = device_ != nullptr && is_wanted_back();
-    if (standby_ != nullptr && !standby_is_fit()) note_stood_by(*std::exchange(standby_, nullptr));
+    const bool leaving = device_ != nullptr && is_wanted_back(device_->place());
+    if (standby_ != nullptr &&
+        (!standby_is_fit() || (leaving && is_wanted_back(standby_->place())))) {
+      note_stood_by(*std::exchange(standby_, nullptr));
+    }
     if (standby_ != nullptr && !standby_is_own_ && !leaving && needs.auditor.units_wait()) {
       note_stood_by(*std::exchange(standby_, nullptr));
     }
@@ -326,6 +347,9 @@ rpc::Task<void> StageRunner::keep_standby() {
     if (leaving && standby_ != nullptr && !shared_.wrong) {
       rpc::Task<void> catching = catch_up();
       co_await kj::mv(catching);
+    } else if (standby_ != nullptr && standby_->is_open() && !shared_.wrong) {
+      rpc::Task<void> following = follow();
+      co_await kj::mv(following);
     }
     kj::Promise<void> change =
         needs.pool.changed().exclusiveJoin(needs.timer.afterDelay(kStandbyTick));
@@ -382,9 +406,66 @@ rpc::Task<void> StageRunner::catch_up() {
   }
 }
 
+// Rows whose answer is known, as the next stage was given it, or its token was drawn.
+int64_t StageRunner::known_rows() const {
+  if (shared_.is_tail(index_)) {
+    return std::min(completed_, static_cast<int64_t>(shared_.tokens.size()) - 1);
+  }
+  const std::optional<KeptInputs>& next = shared_.stages[index_ + 1].inputs;
+  return std::min(completed_, static_cast<int64_t>(next->rows()));
+}
+
+// In steps of all that one may have, so that of a stream of any length no more than one such step
+// is left to be replayed when the stage's device is lost. What it answers is held against what the
+// stage's device answered: nobody is paid for following wrongly.
+rpc::Task<void> StageRunner::follow() {
+  while (!shared_.wrong && known_rows() - standby_->filled() >= standby_->rows_max()) {
+    const int64_t first = standby_->filled();
+    const int64_t rows = standby_->rows_max();
+    const int64_t draw_from = shared_.is_tail(index_)
+                                  ? std::clamp(shared_.prompt_tokens - 1, first, first + rows)
+                                  : first + rows;
+    standby_runs_ = true;
+    rpc::Task<StepResult> step = standby_->step(first, rows, draw_from);
+    const StepResult result = co_await kj::mv(step);
+    standby_runs_ = false;
+    if (result.lost) {
+      end_standby(result.failure);
+      co_return;
+    }
+    const Result<bool> agrees = standby_agrees(first, rows, draw_from, result);
+    if (!agrees.ok()) rpc::throw_error(agrees.error());
+    if (agrees.value()) continue;
+    // Who of the two is wrong is for a check to say.
+    shared_.needs.journal.note("standby_differs",
+                               range_of(trace()) + ": " + standby_->who().host_name +
+                                   ", which stood by, gave other answers than the stage's device",
+                               standby_->who().host, shared_.id);
+    StepFailure failure{in_our_words("it gave other answers than the stage's device")};
+    standby_is_worthless_ = true;
+    end_standby(failure);
+    shared_.needs.auditor.look_at(shared_, index_);
+    co_return;
+  }
+}
+
+Result<bool> StageRunner::standby_agrees(int64_t first, int64_t rows, int64_t draw_from,
+                                         const StepResult& result) const {
+  if (shared_.is_tail(index_)) {
+    for (size_t i = 0; i < result.tokens.size(); ++i) {
+      const size_t position = static_cast<size_t>(draw_from) + i + 1;
+      if (result.tokens[i] != shared_.tokens[position]) return false;
+    }
+    return true;
+  }
+  SHOAL_TRY_ASSIGN(kept, shared_.stages[index_ + 1].inputs->read(static_cast<uint64_t>(first),
+                                                                 static_cast<uint64_t>(rows)));
+  return kept == result.hidden;
+}
+
 // Its owner wants the device back, or will within moments.
-bool StageRunner::is_wanted_back() const {
-  const PoolDevice* const device = shared_.needs.pool.find(device_->place());
+bool StageRunner::is_wanted_back(const DevicePlace& place) const {
+  const PoolDevice* const device = shared_.needs.pool.find(place);
   if (device == nullptr) return false;
   if (device->state == DeviceState::kDraining) return true;
   return device->available_until &&
@@ -393,7 +474,8 @@ bool StageRunner::is_wanted_back() const {
 
 bool StageRunner::can_hand_over(int64_t first, int64_t rows) const {
   return standby_ != nullptr && standby_is_own_ && !standby_runs_ && standby_->is_open() &&
-         first - standby_->filled() + rows <= standby_->rows_max() && is_wanted_back();
+         first - standby_->filled() + rows <= standby_->rows_max() &&
+         is_wanted_back(device_->place());
 }
 
 // The standby does the step, with what it lacks before it; then it is the stage's device. The old
@@ -488,11 +570,12 @@ void StageRunner::end_standby(const StepFailure& failure) {
   note_stood_by(*lost);
 }
 
-// What it replayed counts; it is stored with the session's end.
+// What it followed and replayed counts; it is stored with the session's end.
 void StageRunner::note_stood_by(const StageDevice& device) {
   const bool distrusted = shared_.distrusted.contains(device.place().host);
+  const bool has_worth = device.rows() > 0 && !std::exchange(standby_is_worthless_, false);
   unstored_.push_back({device.work(), judge({.host_distrusted = distrusted, .session_over = true}),
-                       device.rows() > 0, 0, "", shared_.needs.clock.now_wall()});
+                       has_worth, 0, "", shared_.needs.clock.now_wall()});
 }
 
 double StageRunner::seconds_per_token() const {

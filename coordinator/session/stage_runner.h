@@ -82,12 +82,16 @@ class StageRunner {
   rpc::Task<void> keep_standby();
   rpc::Task<void> open_standby(Choice choice);
   rpc::Task<void> catch_up();
+  rpc::Task<void> follow();
+  int64_t known_rows() const;
+  Result<bool> standby_agrees(int64_t first, int64_t rows, int64_t draw_from,
+                              const StepResult& result) const;
   bool standby_is_fit() const;
   void take_from_loan(StageDevice& device);
   Result<bool> promote_standby();
   void drop_standby();
   void end_standby(const StepFailure& failure);
-  bool is_wanted_back() const;
+  bool is_wanted_back(const DevicePlace& place) const;
   bool can_hand_over(int64_t first, int64_t rows) const;
   rpc::Task<StepResult> hand_over(int64_t first, int64_t rows, bool draw);
   void note_stood_by(const StageDevice& device);
@@ -102,9 +106,10 @@ class StageRunner {
   int64_t completed_ = 0;                // Positions whose output the session has.
   std::unique_ptr<StageDevice> device_;  // Null when there is none.
   std::unique_ptr<StageDevice> standby_;
-  bool standby_is_own_ = false;       // It catches up to take over: its memory is no loan.
-  bool standby_runs_ = false;         // A step of it is on its way.
-  std::vector<EndedLease> unstored_;  // Lost while the store took nothing.
+  bool standby_is_own_ = false;        // It catches up to take over: its memory is no loan.
+  bool standby_runs_ = false;          // A step of it is on its way.
+  bool standby_is_worthless_ = false;  // What it answered was not what the stage's device did.
+  std::vector<EndedLease> unstored_;   // Lost while the store took nothing.
   std::optional<StageWho> who_;
   std::set<std::pair<HostId, std::string>> refused_by_;  // Devices that refused the stage's input.
   LossCause last_cause_;

@@ -118,13 +118,19 @@ class SessionTest : public QObject {
   void a_store_that_fails_in_a_check_pays_later();
   void units_that_nobody_could_take_stop_no_check();
   void a_check_gives_way();
+  void a_check_leaves_a_device_that_its_owner_wants();
+  void a_check_waits_for_one_who_could();
   void who_was_right_often_is_checked_seldom();
   void a_restart_in_a_check_costs_nobody_anything();
   void auditors_are_strangers_of_another_network_first();
   void three_answers_say_who_was_wrong();
   void a_loaded_standby_takes_over_without_opening();
   void a_standby_that_has_gone_is_replaced();
+  void a_standby_follows_a_long_stream();
+  void a_standby_that_answers_otherwise_is_not_paid();
   void a_standby_gives_way();
+  void a_device_that_was_lent_has_time_to_make_room();
+  void nobody_hands_over_to_one_who_leaves_as_well();
   void a_device_that_is_wanted_back_is_left_between_two_tokens_data();
   void a_device_that_is_wanted_back_is_left_between_two_tokens();
   void two_sessions_share_the_devices();
@@ -966,6 +972,51 @@ void SessionTest::a_check_gives_way() {
   QCOMPARE(scene.stages_open(), 0);
 }
 
+void SessionTest::a_check_leaves_a_device_that_its_owner_wants() {
+  Scene scene(2, with_checks);
+  World& world = scene.world;
+  const Generated run = world.generate({.stages_min = 1});
+  FakeHost& worker = scene.host_of_stage(run, 0);
+  FakeHost& checker = world.hosts[0].get() == &worker ? *world.hosts[1] : *world.hosts[0];
+  checker.step_ms = 100;
+  world.pass_time(Millis{350});
+  QCOMPARE(checker.stages_open, 1);
+  checker.options.state = rpc::DeviceReport::State::DRAINING;
+  checker.report();
+  world.pass_time(Millis{250});
+  QCOMPARE(scene.stages_open(), 0);
+  QCOMPARE(scene.pending_of(worker), size_t{1});
+  // It is as good a checker as before.
+  checker.options.state = rpc::DeviceReport::State::READY;
+  checker.report();
+  world.pass_time(Millis{5'000});
+  QCOMPARE(checker.stages_opened, 2);
+  QCOMPARE(scene.pending_of(worker), size_t{0});
+}
+
+// Goal: that nobody can check at a session's end does not mean that nobody will.
+void SessionTest::a_check_waits_for_one_who_could() {
+  Scene scene(2, with_checks);
+  World& world = scene.world;
+  FakeHost& other = *world.hosts[1];
+  other.options.state = rpc::DeviceReport::State::PAUSED;
+  other.report();
+  world.generate({.stages_min = 1});
+  world.pass_time(Millis{5'000});
+  QCOMPARE(scene.pending_of(*world.hosts[0]), size_t{1});
+  other.options.state = rpc::DeviceReport::State::READY;
+  other.report();
+  world.pass_time(Millis{5'000});
+  QCOMPARE(other.stages_opened, 1);
+  QCOMPARE(scene.pending_of(*world.hosts[0]), size_t{0});
+  // A device that is too small never will.
+  other.options.memory = 1'000;
+  other.report();
+  world.generate({.stages_min = 1});
+  world.pass_time(Millis{1'000});
+  QCOMPARE(scene.pending_of(*world.hosts[0]), size_t{0});
+}
+
 void SessionTest::who_was_right_often_is_checked_seldom() {
   Scene scene(2, [](CoordinatorSettings& settings) {
     with_checks(settings);
@@ -1097,6 +1148,102 @@ void SessionTest::a_standby_that_has_gone_is_replaced() {
   QCOMPARE(run.failovers.size(), size_t{1});
   QVERIFY(run.failovers[0].replacement != standby.options.name);
   QVERIFY2(run.failovers[0].gap_ms <= 300, qPrintable(QString::number(run.failovers[0].gap_ms)));
+}
+
+// Goal: however long the stream is, a failover replays no more than about a step.
+void SessionTest::a_standby_follows_a_long_stream() {
+  Scene scene(6, [](CoordinatorSettings& settings) {
+    with_standbys(settings);
+    settings.session.rows_max = 16;
+  });
+  World& world = scene.world;
+  for (auto& host : world.hosts) {
+    host->step_ms = 20;
+    host->options.bytes_per_second = host->options.name < "h3" ? 4e9 : 1e6;
+    host->report();
+  }
+  const Generated reference = world.generate({.tokens_max = 170});
+  FakeHost& lost = scene.host_of_stage(reference, 1);
+  const Generated run = world.generate({.tokens_max = 170, .on_token = [&](size_t count) {
+                                          if (count == 160) lost.kill();
+                                        }});
+  QCOMPARE(run.ids, reference.ids);
+  QCOMPARE(run.failovers.size(), size_t{1});
+  QVERIFY2(run.failovers[0].gap_ms <= 3 * 20 + 3 * 20 + 30,
+           qPrintable(QString::number(run.failovers[0].gap_ms)));
+}
+
+// Goal: who only says that he follows gets nothing for it, and does no harm.
+void SessionTest::a_standby_that_answers_otherwise_is_not_paid() {
+  for (const uint32_t stages : {1u, 2u}) {
+    Scene scene(static_cast<int>(stages) + 1, [](CoordinatorSettings& settings) {
+      with_standbys(settings);
+      settings.session.rows_max = 16;
+    });
+    World& world = scene.world;
+    FakeHost& liar = *world.hosts.back();
+    for (auto& host : world.hosts) {
+      host->step_ms = 20;
+      host->options.bytes_per_second = host.get() == &liar ? 1e6 : 4e9;
+      host->report();
+    }
+    liar.lies_from = 5;
+    const Generated run = world.generate({.tokens_max = 100, .stages_min = stages});
+    QCOMPARE(run.ids, toy_tokens(run.prompt_ids, 100, 5));
+    QVERIFY(run.failovers.empty());
+    const std::string events = world.events_text();
+    QVERIFY2(events.find("h" + std::to_string(stages) + ", which stood by, gave other answers") !=
+                 std::string::npos,
+             events.c_str());
+    QCOMPARE(scene.pending_of(liar), size_t{0});
+    for (const Receipt& receipt : liar.receipts()) {
+      QVERIFY(receipt.verdict != ReceiptVerdict::kConfirmed || receipt.rows == 0);
+    }
+    QCOMPARE(scene.stages_open(), 0);
+  }
+}
+
+// Goal: a loan that ends costs the session nothing, though its memory is free only moments later.
+void SessionTest::a_device_that_was_lent_has_time_to_make_room() {
+  Scene scene(2, with_standbys);
+  World& world = scene.world;
+  world.hosts[0]->options.bytes_per_second = 4e9;
+  for (auto& host : world.hosts) {
+    host->options.memory = 8'000'000;
+    host->report();
+    host->step_ms = 50;
+  }
+  kj::Promise<Generated> first = world.generate_promise({.tokens_max = 60, .stages_min = 1});
+  world.pass_time(Millis{300});
+  QCOMPARE(scene.stages_open(), 2);
+  world.hosts[1]->full_opens = 2;
+  const Generated second = world.generate({.stages_min = 1});
+  QCOMPARE(second.hosts[0], std::string("h1"));
+  QCOMPARE(world.hosts[1]->full_opens, 0);
+  QVERIFY(world.events_text().find("stage_not_opened") == std::string::npos);
+  world.run(kj::mv(first));
+  QCOMPARE(scene.stages_open(), 0);
+}
+
+// Goal: two whose time is nearly over do not pass a stage to and fro.
+void SessionTest::nobody_hands_over_to_one_who_leaves_as_well() {
+  Scene scene(2, with_standbys);
+  World& world = scene.world;
+  FakeHost &first = *world.hosts[0], &second = *world.hosts[1];
+  first.options.bytes_per_second = 4e9;
+  second.options.available_ms = 20'000;
+  for (auto& host : world.hosts) {
+    host->step_ms = 20;
+    host->report();
+  }
+  const Generated run =
+      world.generate({.tokens_max = 60, .stages_min = 1, .on_token = [&](size_t count) {
+                        if (count != 5) return;
+                        first.options.available_ms = 20'000;
+                        world.tasks().add(first.report_promise());
+                      }});
+  QCOMPARE(run.ids, toy_tokens(run.prompt_ids, 60, 5));
+  QCOMPARE(scene.count_in(world.events_text(), "stage_handed_over"), 0);
 }
 
 void SessionTest::a_standby_gives_way() {

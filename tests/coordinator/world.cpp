@@ -124,7 +124,8 @@ class FakeHostServer final : public rpc::Host::Server {
     const auto spec = lease.getSpec();
     if (host_.fault == Fault::kDeny)
       rpc::throw_error({ErrorCode::kDenied, "the owner of this host does not allow it"});
-    if (host_.fault == Fault::kNoOpen)
+    const bool is_full = host_.full_opens > 0 && host_.full_opens-- > 0;
+    if (host_.fault == Fault::kNoOpen || is_full)
       rpc::throw_error(
           {ErrorCode::kNoSpace, host_.refusal.empty() ? "no room on this device" : host_.refusal});
     for (const auto shard : spec.getShards()) {

@@ -85,6 +85,7 @@ class FakeHost {
   int64_t lies_from = -1;
   uint64_t step_ms = 0;  // How long a step takes.
   bool silent = false;   // Sends no pings.
+  int full_opens = 0;    // Refuses so many openings, as it has no room.
   bool read_shards_on_open = true;
   std::vector<SecretBytes> keys_seen;
   std::string refusal;  // What its errors say; empty: something usual.
