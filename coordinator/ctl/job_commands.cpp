@@ -95,7 +95,7 @@ std::string show_percent(const Sums& sums) {
   return std::to_string((sums.done + sums.quarantined) * 100 / sums.items) + "%";
 }
 
-// "[######....          ]  40%  16 of 40 items, 6 waiting for a check, 12 s left". Confirmed items
+// "[######....          ] 40%  16 of 40 items, 6 waiting for a check, 12 s left". Confirmed items
 // are #, those that wait for a check are dots.
 std::string progress_line(rpc::JobInfo::Reader job) {
   const Sums sums = sums_of(job);
