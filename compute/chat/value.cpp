@@ -42,7 +42,7 @@ Result<void> Heap::take(uint64_t bytes) {
   if (bytes > limits_.memory_bytes - bytes_)
     return no_space("needs more than " + std::to_string(limits_.memory_bytes) + " bytes");
   bytes_ += bytes;
-  return spend(bytes / 32);
+  return spend(bytes / 64);
 }
 
 Result<Value> Heap::text(Text text) {

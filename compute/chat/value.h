@@ -71,7 +71,7 @@ struct Callable {
 };
 
 struct Limits {
-  uint64_t fuel = 20'000'000;         // A node run or about 32 bytes moved cost 1.
+  uint64_t fuel = 5'000'000;          // A node run or about 32 bytes moved cost 1.
   uint64_t memory_bytes = 96u << 20;  // All that a rendering makes, as nothing of it is given back.
   size_t text_bytes = size_t{8} << 20;  // Of any one text, the output among them.
   int depth = 200;                      // Of nodes in nodes, calls and values in values.

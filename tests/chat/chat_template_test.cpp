@@ -144,11 +144,12 @@ void ChatTemplateTest::errors_name_line_and_cause() {
 void ChatTemplateTest::every_limit_ends_a_rendering() {
   const auto refused = [](const std::string& source) { return print(source).error; };
   QCOMPARE(refused("{% for a in range(99999) %}{{ 0" + many(" + 1", 120) + " }}{% endfor %}"),
-           std::string("chat template: line 1: takes more than 20000000 steps"));
+           std::string("chat template: line 1: takes more than 5000000 steps"));
   QCOMPARE(refused("{% set ns = namespace(s='12345678') %}{% for a in range(99) %}"
                    "{% set ns.s = ns.s + ns.s %}{% endfor %}"),
            std::string("chat template: line 1: makes a text longer than 8388608 bytes"));
-  QCOMPARE(refused("{% for a in range(99) %}{% set x = '0123456789' * 800000 %}{% endfor %}"),
+  QCOMPARE(refused("{% set x = '0123456789' * 400000 %}{% for a in range(99) %}{% set y = x ~ a "
+                   "%}{% endfor %}"),
            std::string("chat template: line 1: needs more than 100663296 bytes"));
   QCOMPARE(refused("{% for a in range(99) %}{{ '0123456789' * 100000 }}{% endfor %}"),
            std::string("chat template: line 1: makes a text longer than 8388608 bytes"));
@@ -164,6 +165,13 @@ void ChatTemplateTest::every_limit_ends_a_rendering() {
            std::string("chat template: line 1: goes deeper than 200 levels"));
   QCOMPARE(refused("{% set a = [] %}{% set b = a.append(a) %}{{ a | tojson }}"),
            std::string("chat template: line 1: filter tojson: goes deeper than 200 levels"));
+  // A conversation as long as the longest contexts passes.
+  const std::vector<ChatMessage> talk(4000, {"user", std::string(1000, 'x')});
+  QCOMPARE(print("{% for m in messages[::-1] %}{% if m.content.startswith('<a>') %}{% endif %}"
+                 "{{ '<|' + m.role + '|>' + m.content | trim + '<|end|>\n' }}{% endfor %}",
+                 chat_variables(talk))
+               .text.size(),
+           size_t{4000 * 1016});
   // Fuel is a matter of work, not of time: the same template takes the same steps.
   QCOMPARE(
       print("{% for a in range(9) %}{% for b in range(9999) %}{% endfor %}{% endfor %}x").error,
