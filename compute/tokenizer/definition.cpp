@@ -569,7 +569,6 @@ Result<void> read_added_tokens(TokenizerDefinition& out, Names& names, const jso
       return bad(name + ".content", "is longer than 1024 bytes");
     }
     SHOAL_TRY_ASSIGN(single_word, read_bool(node, name, "single_word", false));
-    if (single_word) return unsupported(name + ".single_word", "true is not supported");
     SHOAL_TRY_ASSIGN(special, read_bool(node, name, "special", false));
     SHOAL_TRY_ASSIGN(strip_left, read_bool(node, name, "lstrip", false));
     SHOAL_TRY_ASSIGN(strip_right, read_bool(node, name, "rstrip", false));
@@ -591,6 +590,7 @@ Result<void> read_added_tokens(TokenizerDefinition& out, Names& names, const jso
     token.strip_left = strip_left;
     token.strip_right = strip_right;
     token.normalized = normalized;
+    token.single_word = single_word;
   }
   return {};
 }

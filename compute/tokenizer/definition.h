@@ -31,6 +31,7 @@ struct TokenDefinition {
   bool strip_left = false;   // An added or special token takes the white space before it along,
   bool strip_right = false;  // or after it.
   bool normalized = false;   // It is looked for in the normalized text.
+  bool single_word = false;  // It is found only where no word goes on before or behind it.
   bool mark =
       false;  // Added, and a mark for the model too: a chat template writes it, or it looks so.
 };

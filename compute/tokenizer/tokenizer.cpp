@@ -11,6 +11,9 @@
 namespace shoal {
 namespace {
 
+constexpr size_t kKnownWordBytesMax = 64;
+constexpr size_t kKnownWordsMax = 16384;
+
 std::string replace_all(std::string_view text, const NormalizeStep& step) {
   std::string out;
   size_t at = 0;
@@ -96,6 +99,16 @@ class TokenTree {
   std::array<bool, 256> begins_{};
 };
 
+// Whether `text` from `begin` to `end` is a word by itself.
+bool stands_alone(std::string_view text, size_t begin, size_t end) {
+  if (begin > 0) {
+    size_t before = begin - 1;
+    while (before > 0 && (static_cast<uint8_t>(text[before]) & 0xC0) == 0x80) --before;
+    if (is_word_character(next_utf8(text.substr(before)).code_point)) return false;
+  }
+  return end == text.size() || !is_word_character(next_utf8(text.substr(end)).code_point);
+}
+
 size_t white_space_before(std::string_view text, size_t at, size_t from) {
   while (at > from) {
     size_t begin = at - 1;
@@ -133,6 +146,17 @@ struct Tokenizer::Data {
 
   std::string bytes_of(const TokenDefinition& token) const;
   void encode_word(std::string_view word, std::vector<int32_t>& out, MergeWork& work) const;
+  // What words of one text became: most of them come again. Bounded, so that no text can fill it.
+  struct KnownWords {
+    struct Place {
+      size_t begin;
+      size_t count;
+    };
+    std::unordered_map<std::string, Place> places;
+    std::vector<int32_t> ids;
+  };
+  void encode_known_word(const std::string& word, std::vector<int32_t>& out, KnownWords& known,
+                         MergeWork& work) const;
   // Where a template's own words stand in a text: the ends of runs in turn, the first run a
   // message's. Without any, the text is a plain one.
   using Runs = std::vector<size_t>;
@@ -252,6 +276,22 @@ void Tokenizer::Data::encode_word(std::string_view word, std::vector<int32_t>& o
   }
 }
 
+void Tokenizer::Data::encode_known_word(const std::string& word, std::vector<int32_t>& out,
+                                        KnownWords& known, MergeWork& work) const {
+  if (word.size() > kKnownWordBytesMax) return encode_word(word, out, work);
+  const auto place = known.places.find(word);
+  if (place != known.places.end()) {
+    const auto from = known.ids.begin() + static_cast<ptrdiff_t>(place->second.begin);
+    out.insert(out.end(), from, from + static_cast<ptrdiff_t>(place->second.count));
+    return;
+  }
+  const size_t before = out.size();
+  encode_word(word, out, work);
+  if (known.places.size() == kKnownWordsMax) return;
+  known.places.emplace(word, KnownWords::Place{known.ids.size(), out.size() - before});
+  known.ids.insert(known.ids.end(), out.begin() + static_cast<ptrdiff_t>(before), out.end());
+}
+
 // Hands on the tokens of `tree` in `text` and the text between them.
 template <class Text, class Token>
 void Tokenizer::Data::take_tokens(std::string_view text, const TokenTree& tree, const Runs* runs,
@@ -274,6 +314,10 @@ void Tokenizer::Data::take_tokens(std::string_view text, const TokenTree& tree, 
       continue;
     }
     const TokenDefinition& token = definition.tokens[static_cast<size_t>(hit.id)];
+    if (token.single_word && !stands_alone(text, at, at + hit.size)) {
+      at += hit.size;  // No shorter token is looked for within, as Hugging Face's library has it.
+      continue;
+    }
     const size_t begin = token.strip_left ? white_space_before(text, at, done) : at;
     const size_t end = token.strip_right ? white_space_after(text, at + hit.size) : at + hit.size;
     if (begin > done) on_text(text.substr(done, begin - done), done == 0);
@@ -311,6 +355,7 @@ std::vector<int32_t> Tokenizer::Data::encode(const std::string& valid, const Run
                                              bool with_special, MergeWork& work) const {
   SHOAL_CHECK(valid.size() < (size_t{1} << 24));  // Callers bound a prompt far below this.
   std::vector<int32_t> ids;
+  KnownWords known;
   const auto on_token = [&](int32_t id) { ids.push_back(id); };
   const auto on_raw = [&](std::string_view raw, bool raw_at_start) {
     const std::string normal = normalize(std::string(raw), definition.normalize);
@@ -324,7 +369,7 @@ std::vector<int32_t> Tokenizer::Data::encode(const std::string& valid, const Run
         [&](std::string_view piece, bool at_start) {
           Word whole{std::string(piece), raw_at_start && at_start};
           for (const Word& word : split_words(std::move(whole), definition.split)) {
-            encode_word(word.text, ids, work);
+            encode_known_word(word.text, ids, known, work);
           }
         },
         on_token);

@@ -39,6 +39,10 @@ inline constexpr std::string_view kReplacementCharacter = "\xEF\xBF\xBD";
 // Unicode's White_Space. U+180E is none: it was one before Unicode 6.3, and PCRE2's \h keeps it.
 bool is_white_space(uint32_t code_point);
 
+// What Hugging Face's library counts as part of a word: letters, marks, decimal digits, connectors,
+// joiners, and numbers and signs made of letters.
+bool is_word_character(uint32_t code_point);
+
 // Appends the byte-level character of `byte`.
 void append_byte_symbol(std::string& out, uint8_t byte);
 

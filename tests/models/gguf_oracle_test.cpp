@@ -50,6 +50,7 @@ void GgufOracleTest::real_vocabularies_agree() {
         qPrintable(vocabulary), seen.encoded, seen.differ, seen.newer, seen.excused);
   QVERIFY(seen.encoded > 0);
   QCOMPARE(seen.differ, 0);
+  QVERIFY(seen.newer * 100 <= seen.encoded);
 }
 
 }  // namespace shoal::compute

@@ -254,6 +254,7 @@ class TokenizerTest : public QObject {
   void ignore_merges_keeps_whole_words();
   void added_tokens_are_taken_first();
   void added_tokens_strip_white_space();
+  void added_tokens_stand_alone();
   void normalized_tokens_match_normalized_text();
   void characters_and_marks_are_composed();
   void added_tokens_are_decoded_as_all_others();
@@ -565,6 +566,31 @@ void TokenizerTest::added_tokens_strip_white_space() {
   QCOMPARE(tokenizer.encode("<n> <m>", false), Ids({257, 256}));
   QCOMPARE(tokenizer.encode(" <m>", false), Ids({256}));
   QCOMPARE(tokenizer.encode("<n> ", false), Ids({257}));
+}
+
+// As Hugging Face's library does it, token by token.
+void TokenizerTest::added_tokens_stand_alone() {
+  ByteLevelToy toy;
+  toy.added = {added_token(256, "ab", false), added_token(257, "abcd", false)};
+  toy.added[0]["lstrip"] = true;
+  toy.added[0]["single_word"] = true;
+  toy.added[1]["single_word"] = true;
+  const Tokenizer tokenizer = open(toy.definition());
+  QCOMPARE(tokenizer.encode("ab", false), Ids({256}));
+  QCOMPARE(tokenizer.encode("x ab-ab", false), Ids({'x', 256, '-', 256}));
+  QCOMPARE(tokenizer.encode("xab abx ab_", false),
+           Ids({'x', 'a', 'b', ' ', 'a', 'b', 'x', ' ', 'a', 'b', '_'}));
+  // A token that does not stand alone hides a shorter one.
+  QCOMPARE(tokenizer.encode("abcdx", false), Ids({'a', 'b', 'c', 'd', 'x'}));
+  // Neighbours outside of ASCII: letters, marks, joiners, circled letters; signs and fractions.
+  for (const char* word : {"é", "\u0301", "\u200d", "ⓐ", "Ⅷ", "٣", "‿"}) {
+    QVERIFY(tokenizer.encode("ab" + std::string(word), false).front() == 'a');
+    QVERIFY(tokenizer.encode(std::string(word) + "ab", false).back() == 'b');
+  }
+  for (const char* other : {"½", "①", "€", "—", "\u00a0", "🙂"}) {
+    QVERIFY(tokenizer.encode("ab" + std::string(other), false).front() == 256);
+    QVERIFY(tokenizer.encode(std::string(other) + "ab", false).back() == 256);
+  }
 }
 
 void TokenizerTest::normalized_tokens_match_normalized_text() {
@@ -886,6 +912,9 @@ void TokenizerTest::refuses_hostile_huggingface() {
   QVERIFY(names(broken("/tokenizer/added_tokens", {added_token(0, "b", true)}), "added_tokens[0]"));
   QVERIFY(names(broken("/tokenizer/added_tokens", {added_token(0, "z", true)}), "added_tokens[0]"));
   QVERIFY(names(broken("/tokenizer/added_tokens", {added_token(3, "", true)}), "content is empty"));
+  json single_word = added_token(3, "y", false);
+  single_word["single_word"] = 1;
+  QVERIFY(names(broken("/tokenizer/added_tokens", {single_word}), "single_word"));
   QVERIFY(
       names(broken("/tokenizer/added_tokens", {added_token(-3, "z", true)}), "added_tokens[0].id"));
   QVERIFY(names(
@@ -955,9 +984,6 @@ void TokenizerTest::refuses_unsupported_by_name() {
                 "stop"));
   QVERIFY(
       names(broken("/tokenizer/post_processor", {{"type", "BertProcessing"}}), "BertProcessing"));
-  json single_word = added_token(3, "y", false);
-  single_word["single_word"] = true;
-  QVERIFY(names(broken("/tokenizer/added_tokens", {single_word}), "single_word"));
   const auto split = [](const char* expression) -> json {
     return {{"type", "Split"}, {"behavior", "Isolated"}, {"pattern", {{"Regex", expression}}}};
   };

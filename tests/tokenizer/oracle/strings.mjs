@@ -25,6 +25,19 @@ const kPieces = [
   "<start_of_turn>", "<｜User｜>", "<｜fim▁hole｜>", "<|start|>", "<|return|>", "<think>", "<tool_call>", "<unused0>", "<|reserved_special_token_3|>",
 ];
 
+// A string's bytes with some lost, some drawn, and halves of surrogate pairs: hardly ever UTF-8.
+export function broken(string) {
+  const bytes = [...Buffer.from(string)];
+  for (let n = 1 + below(6); n > 0; --n) {
+    const at = below(bytes.length + 1);
+    const kind = below(3);
+    if (kind === 0) bytes.splice(at, 1 + below(3));
+    else if (kind === 1) bytes.splice(at, 0, below(256));
+    else bytes.splice(at, 0, 0xed, 0xa0 + below(32), 0x80 + below(64));
+  }
+  return Buffer.from(bytes);
+}
+
 // `special` are spellings of a vocabulary, to be strewn in.
 export function text(special) {
   const kind = below(20);
