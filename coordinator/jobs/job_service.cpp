@@ -1479,7 +1479,33 @@ Result<ShownJob> JobService::shown(StoredJob job) {
     if (done > 0 && passed > 0) out.left = Millis{static_cast<int64_t>(left / done * passed)};
   }
   out.job = std::move(job);
+  out.waits = why_waiting(out);
   return out;
+}
+
+// Looks for a host that might take what is left of the job's tasks.
+std::string JobService::why_waiting(const ShownJob& shown) const {
+  if (shown.job.state != JobState::kRunning) return "";
+  std::string wanted;
+  for (const ShownTask& task : shown.tasks) {
+    if (task.figures.leased > 0) return "";
+    const auto live = tasks_.find(task.row.id);
+    if (live == tasks_.end() || task.row.state == TaskState::kDone) continue;
+    const bool anchored = live->second->job_class.anchored;
+    const std::string& group = live->second->group;
+    wanted = anchored ? "a trusted host" : "a host";
+    if (!group.empty()) wanted += " of the group " + group;
+    bool connected = false;
+    for (const auto& [id, host] : needs_.pool.hosts()) {
+      if ((anchored && !host->trusted) || (!group.empty() && host->membership.group != group))
+        continue;
+      connected = true;
+      for (const PoolDevice& device : host->devices)
+        if (device.state == DeviceState::kReady && device.worker_key) return "";
+    }
+    wanted += connected ? " whose device is ready; none has one now" : "; none is connected";
+  }
+  return wanted.empty() ? "" : "it waits for " + wanted;
 }
 
 Result<ShownJob> JobService::show(JobId id) {

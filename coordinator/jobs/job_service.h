@@ -118,6 +118,7 @@ struct ShownJob {
   bool begun = false;  // A unit of it was cut.
   std::vector<ShownTask> tasks;
   std::optional<Millis> left;  // At the rate of the last minutes.
+  std::string waits;           // Why nobody works on it though it runs; empty: somebody does or may.
 };
 
 struct TaskOutput {
@@ -274,6 +275,7 @@ class JobService final : public HostRecords, private kj::TaskSet::ErrorHandler {
   Result<std::shared_ptr<const LiveTask>> task_of(const StoredJob& job, const StoredTask& row);
   Result<void> retry(StoredJob job);
   Result<ShownJob> shown(StoredJob job);
+  std::string why_waiting(const ShownJob& shown) const;
   void sample_rates();
   void remove_strays();
 

@@ -231,7 +231,7 @@ void write_job_info(rpc::JobInfo::Builder out, const ShownJob& shown) {
   out.setId(static_cast<uint64_t>(job.id.value));
   out.setName(job.name);
   out.setState(wire_state(shown));
-  out.setReason(job.reason);
+  out.setReason(job.reason.empty() ? shown.waits : job.reason);
   out.setPriority(job.priority);
   out.setSubmittedAtMs(job.submitted_at.count);
   out.setEndedAtMs(job.ended_at.count);

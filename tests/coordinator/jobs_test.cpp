@@ -1088,9 +1088,15 @@ void JobsTest::work_of_a_group_goes_to_its_hosts_alone() {
           std::string::npos);
   QVERIFY(refusal_of_job(world, "privacy = \"group\"\ngroup = \"a\\tb\"\n" + spec, files)
               .find("cannot be shown") != std::string::npos);
-  submit_job(world, "privacy = \"group\"\ngroup = \"lab\"\n" + spec, files);
+  const uint64_t id = submit_job(world, "privacy = \"group\"\ngroup = \"lab\"\n" + spec, files).id;
   QCOMPARE(outside.lease().why, std::string("batch.denied"));
+  const auto waits = [&] { return job_of(world, id)["reason"].get<std::string>(); };
+  QCOMPARE(waits(), std::string());
+  inside.host.kill();
+  QCOMPARE(waits(), std::string("it waits for a host of the group lab; none is connected"));
+  inside.host.connect();
   QCOMPARE(inside.lease(600, 1).units.size(), size_t{1});
+  QCOMPARE(waits(), std::string());
   // Nor after a restart.
   world.stop();
   world.start();
