@@ -118,7 +118,7 @@ struct ShownJob {
   bool begun = false;  // A unit of it was cut.
   std::vector<ShownTask> tasks;
   std::optional<Millis> left;  // At the rate of the last minutes.
-  std::string waits;           // Why nobody works on it though it runs; empty: somebody does or may.
+  std::string waits;  // Why nobody works on it though it runs; empty: somebody does or may.
 };
 
 struct TaskOutput {
