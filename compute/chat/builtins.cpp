@@ -258,13 +258,14 @@ std::optional<int64_t> whole(double number) {
   return static_cast<int64_t>(number);
 }
 
-Result<Value> int_filter(Heap&, const Value& value, const Arguments& arguments) {
+Result<Value> int_filter(Heap& heap, const Value& value, const Arguments& arguments) {
   SHOAL_TRY_ASSIGN(bound, bind(arguments, {"default"}));
   const Value otherwise = is_undefined(bound[0]) ? Value(int64_t{0}) : bound[0];
   if (const auto integer = integer_of(value)) return Value(*integer);
   std::optional<double> number;
   if (const auto* real = std::get_if<double>(&value)) number = *real;
   if (const Text* const text = text_of(value)) {
+    SHOAL_TRY(heap.spend(text->size() / 16));
     if (const auto integer = parsed<int64_t>(text->view())) return Value(*integer);
     number = parsed<double>(text->view());
   }
@@ -272,11 +273,12 @@ Result<Value> int_filter(Heap&, const Value& value, const Arguments& arguments) 
   return integer ? Value(*integer) : otherwise;
 }
 
-Result<Value> float_filter(Heap&, const Value& value, const Arguments& arguments) {
+Result<Value> float_filter(Heap& heap, const Value& value, const Arguments& arguments) {
   SHOAL_TRY_ASSIGN(bound, bind(arguments, {"default"}));
   if (const auto integer = integer_of(value)) return Value(static_cast<double>(*integer));
   if (std::holds_alternative<double>(value)) return value;
   if (const Text* const text = text_of(value)) {
+    SHOAL_TRY(heap.spend(text->size() / 16));
     if (const auto number = parsed<double>(text->view())) return Value(*number);
   }
   return is_undefined(bound[0]) ? Value(0.0) : bound[0];
@@ -310,8 +312,15 @@ Result<Value> round_filter(Heap&, const Value& value, const Arguments& arguments
   if (how == "ceil") return Value(std::ceil(number * scale) / scale);
   if (how == "floor") return Value(std::floor(number * scale) / scale);
   if (how != "common") return invalid("round: there is no method " + shown(how));
-  // To even, as Python does.
-  return Value(std::nearbyint(number * scale) / scale);
+  // As Python does: a whole number is one already, and a float is rounded by its decimal digits.
+  if (const auto integer = integer_of(value)) return Value(*integer);
+  if (!std::isfinite(number)) return Value(number);
+  char digits[512];
+  const auto written = std::to_chars(digits, digits + sizeof digits, number,
+                                     std::chars_format::fixed, static_cast<int>(*precision));
+  double rounded = 0;
+  std::from_chars(digits, written.ptr, rounded);
+  return Value(rounded);
 }
 
 Result<Value> indent_filter(Heap& heap, const Value& value, const Arguments& arguments) {
@@ -800,8 +809,8 @@ Result<bool> apply_test(Heap& heap, std::string_view name, const Value& value,
     if (const Text* const text = text_of(other)) {
       const Text* const what = text_of(value);
       if (what == nullptr) return context(wrong_kind(value, "a text"));
-      SHOAL_TRY(heap.spend(text->size() * (what->size() / 16 + 1) / 64));
-      return text->view().find(what->view()) != std::string_view::npos;
+      SHOAL_TRY_ASSIGN(found, find_text(heap, text->view(), what->view(), 0));
+      return found != std::string_view::npos;
     }
     if (const Dict* const dict = dict_of(other)) {
       SHOAL_TRY_ASSIGN(found, heap.find(*dict, value));

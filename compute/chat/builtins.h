@@ -42,7 +42,9 @@ Result<Value> index_of(Heap& heap, const Value& value, const Value& key);       
 Result<Value> slice_of(Heap& heap, const Value& value, const Value& begin, const Value& end,
                        const Value& step);  // Undefined or none: left out.
 
-// Texts, shared by filters and methods.
+// Texts, shared by filters and methods. A search may cost the product of both lengths.
+uint64_t search_cost(size_t places, size_t size);  // Of comparing `size` bytes at each, in steps.
+Result<size_t> find_text(Heap& heap, std::string_view text, std::string_view what, size_t from);
 Result<Text> stripped(Heap& heap, const Text& text, const Text* characters, bool left, bool right);
 Result<Text> replaced(Heap& heap, const Text& text, const Text& from, const Text& to,
                       int64_t times_max);
@@ -54,6 +56,5 @@ Result<std::vector<Text>> lines_of(Heap& heap, const Text& text, bool keep_ends)
 Error undefined_error(const Value& value);
 // "'x' is undefined" or "a list where a text is expected".
 Error wrong_kind(const Value& value, std::string_view expected);
-std::optional<int64_t> integer_of(const Value& value);  // Of an integer, true or false.
 
 }  // namespace shoal::chat

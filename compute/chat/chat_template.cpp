@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "compute/chat/evaluator.h"
+#include "compute/chat/lexer.h"
 #include "compute/tokenizer/unicode.h"
 
 namespace shoal {
@@ -187,6 +188,13 @@ Result<std::vector<int32_t>> encode_chat(const Tokenizer& tokenizer, std::string
                                          std::string_view template_name) {
   const auto source = tokenizer.chat_template(template_name);
   if (!source) {
+    std::string others;
+    for (const std::string_view name : tokenizer.chat_template_names())
+      others += (others.empty() ? "" : ", ") + shown(name);
+    if (!others.empty()) {
+      return Error{ErrorCode::kNotFound,
+                   "the model has no chat template " + shown(template_name) + ", but " + others};
+    }
     return Error{ErrorCode::kNotFound,
                  "the model has no chat template, so it can only continue a prompt"};
   }

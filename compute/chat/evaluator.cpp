@@ -10,12 +10,6 @@ namespace {
 
 Error invalid(std::string what) { return {ErrorCode::kInvalid, std::move(what)}; }
 
-std::optional<double> number_of(const Value& value) {
-  if (const auto integer = integer_of(value)) return static_cast<double>(*integer);
-  if (const auto* number = std::get_if<double>(&value)) return *number;
-  return std::nullopt;
-}
-
 Error out_of_range() { return invalid("a number goes out of range"); }
 
 std::string_view op_name(Op op) {
@@ -224,7 +218,6 @@ Result<Evaluator::Flow> Evaluator::loop(const Node& at, Scope& scope, Text& out)
   SHOAL_TRY_ASSIGN(list, heap_.list(std::move(items)));
   SHOAL_TRY_ASSIGN(state, heap_.loop());
   state->items = &list->items;
-  state->depth = ++loops_;
   for (size_t i = 0; i < list->items.size(); ++i) {
     state->index = i;
     SHOAL_TRY_ASSIGN(inner, heap_.scope(&scope));
@@ -233,7 +226,6 @@ Result<Evaluator::Flow> Evaluator::loop(const Node& at, Scope& scope, Text& out)
     SHOAL_TRY_ASSIGN(flow, execute(at.list[0], *inner, out));
     if (flow == Flow::kBreak) break;
   }
-  --loops_;
   return Flow::kOn;
 }
 
@@ -367,6 +359,8 @@ Result<Value> Evaluator::evaluate_here(const Node& at, Scope& scope) {
     case NodeKind::kNegate:
     case NodeKind::kPlus: {
       SHOAL_TRY_ASSIGN(value, evaluate(at.a, scope));
+      if (const auto* number = std::get_if<double>(&value))  // There is a -0.0, which 0 - x misses.
+        return Value(at.kind == NodeKind::kNegate ? -*number : *number);
       return arithmetic(at.kind == NodeKind::kNegate ? Op::kSubtract : Op::kAdd, Value(int64_t{0}),
                         value);
     }

@@ -50,7 +50,6 @@ class Evaluator {
   const Tree& tree_;
   Heap& heap_;
   std::optional<int64_t> now_ms_;
-  int64_t loops_ = 0;
   bool located_ = false;
 };
 

@@ -31,15 +31,6 @@ bool in_set(std::string_view set, uint32_t code_point) {
   return false;
 }
 
-// A search may cost the product of both lengths.
-Result<size_t> find_text(Heap& heap, std::string_view text, std::string_view what, size_t from) {
-  SHOAL_TRY(heap.spend(1));
-  const size_t found = text.find(what, from);
-  const size_t passed = (found == text.npos ? text.size() : found) - std::min(from, text.size());
-  SHOAL_TRY(heap.spend(passed * (what.size() / 16 + 1) / 64));
-  return found;
-}
-
 template <class Map>
 Result<Text> mapped(Heap& heap, const Text& text, const Map& map) {
   SHOAL_TRY(heap.spend(text.size() / 8));
@@ -112,7 +103,7 @@ Result<std::vector<Text>> split_at_text(Heap& heap, const Text& text, const Text
   size_t end = text.size();
   while (splits_max < 0 || static_cast<int64_t>(parts.size()) < splits_max) {
     if (end < separator.size()) break;
-    SHOAL_TRY(heap.spend(1 + end * (separator.size() / 16 + 1) / 64));
+    SHOAL_TRY(heap.spend(search_cost(end, separator.size())));
     const size_t found = text.view().rfind(separator.view(), end - separator.size());
     if (found == std::string_view::npos) break;
     SHOAL_TRY(heap.take(sizeof(Text)));
@@ -137,6 +128,8 @@ Result<bool> has_end(Heap& heap, const Text& text, const Value& what, bool at_st
   }
   const Text* const end = text_of(what);
   if (end == nullptr) return wrong_kind(what, "a text");
+  if (end->size() > text.size()) return false;
+  SHOAL_TRY(heap.spend(end->size() / 64));
   return at_start ? text.view().starts_with(end->view()) : text.view().ends_with(end->view());
 }
 
@@ -296,9 +289,14 @@ Result<Value> text_method(Heap& heap, std::string_view name, const Text& text,
         at = found + what->size();
       }
     }
-    SHOAL_TRY(heap.spend(text.size() * (what->size() / 16 + 1) / 64));
-    const size_t found =
-        name == "find" ? text.view().find(what->view()) : text.view().rfind(what->view());
+    size_t found = std::string_view::npos;
+    if (name == "find") {
+      SHOAL_TRY_ASSIGN(first, find_text(heap, text.view(), what->view(), 0));
+      found = first;
+    } else {
+      SHOAL_TRY(heap.spend(search_cost(text.size(), what->size())));
+      found = text.view().rfind(what->view());
+    }
     return Value(found == std::string_view::npos ? int64_t{-1} : character(found));
   }
   if (name == "join") {
@@ -401,8 +399,9 @@ std::optional<Value> loop_field(const Loop& loop, std::string_view name) {
   if (name == "first") return Value(index == 0);
   if (name == "last") return Value(index + 1 == size);
   if (name == "length") return Value(size);
-  if (name == "depth") return Value(loop.depth);
-  if (name == "depth0") return Value(loop.depth - 1);
+  // There are no recursive loops, which alone are deeper.
+  if (name == "depth") return Value(int64_t{1});
+  if (name == "depth0") return Value(int64_t{0});
   if (name == "previtem")
     return index > 0 ? (*loop.items)[loop.index - 1] : Value(Undefined{"loop.previtem"});
   if (name == "nextitem")
@@ -451,30 +450,49 @@ Error wrong_kind(const Value& value, std::string_view expected) {
                  " is expected");
 }
 
-std::optional<int64_t> integer_of(const Value& value) {
-  if (const auto* flag = std::get_if<bool>(&value)) return *flag ? 1 : 0;
-  if (const auto* integer = std::get_if<int64_t>(&value)) return *integer;
-  return std::nullopt;
+uint64_t search_cost(size_t places, size_t size) {
+  return 1 + static_cast<uint64_t>(places) * (size / 16 + 1) / 16;
+}
+
+// In windows that grow, so that what is found soon costs little, and what is not is paid for first.
+Result<size_t> find_text(Heap& heap, std::string_view text, std::string_view what, size_t from) {
+  constexpr size_t kWindow = 256;
+  for (size_t window = std::max(kWindow, what.size());
+       from <= text.size() && what.size() <= text.size() - from; window *= 2) {
+    const size_t places = std::min(window, text.size() - from - what.size() + 1);
+    SHOAL_TRY(heap.spend(search_cost(places, what.size())));
+    const size_t found = text.substr(0, from + places + what.size() - 1).find(what, from);
+    if (found != text.npos) return found;
+    from += places;
+  }
+  return std::string_view::npos;
 }
 
 Result<Text> stripped(Heap& heap, const Text& text, const Text* characters, bool left, bool right) {
   const std::string_view bytes = text.view();
-  const auto goes = [&](uint32_t c) {
+  // Paid for before each look, which may go through all of the set.
+  constexpr uint64_t kLooksPerStep = 16;
+  uint64_t looks = kLooksPerStep - 1;
+  const auto goes = [&](uint32_t c) -> Result<bool> {
+    looks += 1 + (characters == nullptr ? 0 : characters->size());
+    SHOAL_TRY(heap.spend(looks / kLooksPerStep));
+    looks %= kLooksPerStep;
     return characters == nullptr ? is_python_space(c) : in_set(characters->view(), c);
   };
   size_t begin = 0, end = bytes.size();
   while (left && begin < end) {
     const Utf8Step step = step_at(bytes, begin);
-    if (!goes(step.code_point)) break;
+    SHOAL_TRY_ASSIGN(gone, goes(step.code_point));
+    if (!gone) break;
     begin += step.size;
   }
   while (right && end > begin) {
     const size_t last = before(bytes, end);
-    if (!goes(step_at(bytes, last).code_point)) break;
+    SHOAL_TRY_ASSIGN(gone, goes(step_at(bytes, last).code_point));
+    if (!gone) break;
     end = last;
   }
-  const uint64_t each = characters == nullptr ? 1 : 1 + characters->size();
-  SHOAL_TRY(heap.spend((bytes.size() - (end - begin)) * each / 16));
+  SHOAL_TRY(heap.spend((end - begin) / 32));
   return text.slice(begin, end);
 }
 
@@ -562,11 +580,14 @@ Result<Value> member_of(Heap& heap, const Value& value, std::string_view name) {
   if (const Dict* const dict = dict_of(value)) {
     SHOAL_TRY(heap.spend(1 + dict->entries.size() / 8));
     for (const auto& [key, item] : dict->entries) {
-      if (const Text* const text = text_of(key); text != nullptr && text->view() == name)
-        return item;
+      const Text* const text = text_of(key);
+      if (text == nullptr || text->size() != name.size()) continue;
+      SHOAL_TRY(heap.spend(name.size() / 64));
+      if (text->view() == name) return item;
     }
   }
   if (const auto* space = std::get_if<Space*>(&value)) {
+    SHOAL_TRY(heap.spend(1 + (*space)->fields.size() * (name.size() / 64 + 1) / 8));
     for (const auto& [field, item] : (*space)->fields) {
       if (field == name) return item;
     }

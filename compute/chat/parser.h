@@ -9,6 +9,7 @@
 
 #include "base/result.h"
 #include "compute/chat/text.h"
+#include "compute/tokenizer/tokenizer.h"
 
 namespace shoal::chat {
 
@@ -98,7 +99,7 @@ struct Tree {
   NodeId root = kNoNode;
 };
 
-constexpr size_t kTemplateBytesMax = 256u << 10;
+constexpr size_t kTemplateBytesMax = kTokenizerTemplateBytesMax;
 constexpr size_t kArgumentsMax = 100;  // Of a call, and parameters of a macro.
 constexpr int kNestingMax = 64;        // Of tags in tags, and of brackets in brackets.
 

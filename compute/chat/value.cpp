@@ -4,7 +4,6 @@
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <optional>
 
 #include "compute/chat/characters.h"
 #include "compute/tokenizer/unicode.h"
@@ -14,12 +13,7 @@ namespace {
 
 Error no_space(std::string what) { return {ErrorCode::kNoSpace, std::move(what)}; }
 
-std::optional<double> number_of(const Value& value) {
-  if (const auto* flag = std::get_if<bool>(&value)) return *flag ? 1.0 : 0.0;
-  if (const auto* integer = std::get_if<int64_t>(&value)) return static_cast<double>(*integer);
-  if (const auto* number = std::get_if<double>(&value)) return *number;
-  return std::nullopt;
-}
+}  // namespace
 
 std::optional<int64_t> integer_of(const Value& value) {
   if (const auto* flag = std::get_if<bool>(&value)) return *flag ? 1 : 0;
@@ -27,7 +21,11 @@ std::optional<int64_t> integer_of(const Value& value) {
   return std::nullopt;
 }
 
-}  // namespace
+std::optional<double> number_of(const Value& value) {
+  if (const auto integer = integer_of(value)) return static_cast<double>(*integer);
+  if (const auto* number = std::get_if<double>(&value)) return *number;
+  return std::nullopt;
+}
 
 Result<void> Heap::spend(uint64_t fuel) {
   if (fuel > fuel_) {
@@ -103,7 +101,9 @@ Result<const Value*> Heap::find(const Dict& dict, const Value& key) {
   for (const auto& [name, value] : dict.entries) {
     if (text != nullptr) {
       const Text* const other = text_of(name);
-      if (other != nullptr && other->view() == text->view()) return &value;
+      if (other == nullptr || other->size() != text->size()) continue;
+      SHOAL_TRY(spend(text->size() / 64));
+      if (other->view() == text->view()) return &value;
       continue;
     }
     SHOAL_TRY_ASSIGN(same, equal(*this, name, key));
@@ -503,7 +503,10 @@ class JsonWriter {
 }  // namespace
 
 Result<Text> printed(Heap& heap, const Value& value) {
-  if (const Text* const text = text_of(value)) return *text;
+  if (const Text* const text = text_of(value)) {
+    SHOAL_TRY(heap.spend(text->size() / 32));
+    return *text;
+  }
   if (is_undefined(value)) return Text();
   if (is_none(value) || std::holds_alternative<bool>(value))
     return Text(is_none(value) ? "None" : plain_text(value), /*from_message=*/false);

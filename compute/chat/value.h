@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -49,7 +50,6 @@ struct Space {
 struct Loop {
   const std::vector<Value>* items = nullptr;
   size_t index = 0;
-  int64_t depth = 1;
   std::vector<Value> seen;  // By loop.changed().
 };
 
@@ -153,6 +153,9 @@ inline Dict* dict_of(const Value& value) {
   const auto* dict = std::get_if<Dict*>(&value);
   return dict == nullptr ? nullptr : *dict;
 }
+
+std::optional<int64_t> integer_of(const Value& value);  // Of an integer, true or false.
+std::optional<double> number_of(const Value& value);    // Of these and of a float.
 
 std::string_view kind_name(const Value& value);  // "text", "a list", ...: for messages.
 bool is_true(const Value& value);

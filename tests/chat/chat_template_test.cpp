@@ -160,6 +160,27 @@ void ChatTemplateTest::every_limit_ends_a_rendering() {
   QCOMPARE(print("{{ range(100000) | length }}").text, std::string("100000"));
   QCOMPARE(refused("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}"),
            std::string("chat template: line 1: goes deeper than 200 levels"));
+  // What works on large texts is paid for before it works: a template cannot buy hours with few
+  // steps.
+  const std::string large =
+      "{% set a = ('a' * 1000) * 4000 %}{% set b = ('a' * 1000) * 2000 ~ 'b' %}";
+  const auto often = [&](const std::string& expression) {
+    return large + "{% for i in range(999) %}{% for j in range(999) %}{% set x = " + expression +
+           " %}{% endfor %}{% endfor %}";
+  };
+  for (const std::string& source :
+       {large + "{{ ((' ' * 1000) * 2000).strip(b ~ ' ') }}", large + "{{ a.split(b) }}",
+        large + "{{ a.rsplit(b) }}", large + "{{ a.count(b) }}", large + "{{ a.replace(b, '') }}",
+        large + "{{ b in a }}", large + "{{ a.find(b) }}", large + "{{ a.rfind(b) }}",
+        often("'a'.strip(b)"), often("a.startswith(a)"), often("a.endswith(a)"),
+        often("[] | join(a)"), often("{a: 1}[a]"), often("a | int"), often("a == a")}) {
+    QVERIFY2(refused(source).find("takes more than 5000000 steps") != std::string::npos,
+             source.c_str());
+  }
+  std::string fields = "{% set ns = namespace() %}";
+  for (int i = 0; i < 5000; ++i) fields += "{% set ns.f" + std::to_string(i) + " = 1 %}";
+  QCOMPARE(refused(fields + "{% for i in range(99999) %}{% set x = ns.g %}{% endfor %}"),
+           std::string("chat template: line 1: takes more than 5000000 steps"));
   // A list in itself can be made, but not printed or compared to the end.
   QCOMPARE(refused("{% set a = [] %}{% set b = a.append(a) %}{{ a }}"),
            std::string("chat template: line 1: goes deeper than 200 levels"));

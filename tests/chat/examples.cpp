@@ -9,6 +9,18 @@ namespace {
 
 constexpr Example kExamples[] = {
     {"text and output", "a{{ name }}b", "aadab"},
+    {"loops in loops are no deeper, as none is recursive",
+     "{% for x in [1] %}{% for y in [1] %}{{ loop.depth }}{{ loop.depth0 }}{% endfor %}{% endfor "
+     "%}",
+     "10"},
+    {"rounding goes by decimal digits", "{{ 2.675 | round(2) }} {{ 5 | round }} {{ 2.5 | round }}",
+     "2.67 5 2.0"},
+    {"there is a negative zero", "{{ -0.0 }} {{ -(2.5) }} {{ +1.5 }}", "-0.0 -2.5 1.5"},
+    {"searches go over all of a long text",
+     "{% set a = 'ab' * 3000 ~ 'c' %}{{ a.find('bc') }} {{ a.split('bc') | length }} {{ "
+     "a.count('ba') "
+     "}} {{ 'bc' in a }} {{ 'cc' in a }} {{ '' in a }} {{ a.find('c') }} {{ a.find('cx') }}",
+     "5999 2 2999 True False True 6000 -1"},
     {"trim_blocks takes the newline after a block", "{% if t %}\nx\n{% endif %}\ny", "x\ny"},
     {"lstrip_blocks takes the space before a block", "a\n  {% if t %}\n  x\n  {% endif %}\nb",
      "a\n  x\nb"},
