@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <initializer_list>
+#include <numeric>
 #include <unordered_set>
 
 #include "compute/tokenizer/tokenizer.h"
@@ -640,33 +641,66 @@ Result<void> read_chat_templates(TokenizerDefinition& out, const json& object,
                                  std::string_view field) {
   const json* value = find(object, "chat_template");
   if (value == nullptr) return {};
-  if (value->is_string()) {
-    out.chat_templates.push_back({"default", value->get<std::string>()});
-    return {};
-  }
   const std::string place = std::string(field) + ".chat_template";
+  size_t bytes = 0;
+  const auto keep = [&](std::string name, std::string source) -> Result<void> {
+    bytes += source.size();
+    if (bytes > kTokenizerTemplateBytesMax) {
+      return unsupported(place, "is longer than " + std::to_string(kTokenizerTemplateBytesMax) +
+                                    " bytes, all templates together");
+    }
+    out.chat_templates.push_back({std::move(name), std::move(source)});
+    return {};
+  };
+  if (value->is_string()) return keep("default", value->get<std::string>());
   if (!value->is_array() || value->size() > kTokenizerTemplatesMax)
     return bad(place, "is neither a text nor a short list");
   for (const json& item : *value) {
     if (!item.is_object()) return bad(place, "holds what is no object");
     SHOAL_TRY_ASSIGN(name, read_string(item, place, "name"));
     SHOAL_TRY_ASSIGN(source, read_string(item, place, "template"));
-    out.chat_templates.push_back({std::move(name), std::move(source)});
+    SHOAL_TRY(keep(std::move(name), std::move(source)));
   }
   return {};
 }
 
+// Answers for many texts whether the chat templates hold them: the templates may be long and the
+// texts many, so places in order are searched, not all of the templates for each.
+class TemplateSearch {
+ public:
+  explicit TemplateSearch(const std::vector<NamedTemplate>& templates) {
+    for (const NamedTemplate& one : templates) all_ += one.source + '\xFF';  // In no text.
+    places_.resize(all_.size());
+    std::iota(places_.begin(), places_.end(), uint32_t{0});
+    std::sort(places_.begin(), places_.end(),
+              [this](uint32_t a, uint32_t b) { return from(a) < from(b); });
+  }
+
+  bool holds(std::string_view text) const {
+    const auto place =
+        std::lower_bound(places_.begin(), places_.end(), text,
+                         [this](uint32_t at, std::string_view what) { return from(at) < what; });
+    return place != places_.end() && from(*place).starts_with(text);
+  }
+
+ private:
+  std::string_view from(uint32_t place) const {
+    return std::string_view(all_).substr(place, kTokenizerTokenBytesMax);
+  }
+
+  std::string all_;
+  std::vector<uint32_t> places_;  // By what stands there, as far as a token can be long.
+};
+
 // Added tokens that are no special ones, but that a conversation is built with.
 void find_marks(TokenizerDefinition& out) {
+  const TemplateSearch templates(out.chat_templates);
   for (TokenDefinition& token : out.tokens) {
     if (token.kind != TokenKind::kAdded) continue;
     const std::string_view text = token.text;
     const bool blank = text.find_first_not_of(" \t\r\n") == text.npos;
-    token.mark = !blank && (text.starts_with("<|") || text.starts_with("<｜") ||
-                            std::any_of(out.chat_templates.begin(), out.chat_templates.end(),
-                                        [text](const NamedTemplate& one) {
-                                          return one.source.find(text) != one.source.npos;
-                                        }));
+    token.mark =
+        !blank && (text.starts_with("<|") || text.starts_with("<｜") || templates.holds(text));
   }
 }
 

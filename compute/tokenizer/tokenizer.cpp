@@ -432,6 +432,12 @@ std::optional<std::string_view> Tokenizer::chat_template(std::string_view name) 
   return std::nullopt;
 }
 
+std::vector<std::string_view> Tokenizer::chat_template_names() const {
+  std::vector<std::string_view> names;
+  for (const NamedTemplate& one : data_->definition.chat_templates) names.push_back(one.name);
+  return names;
+}
+
 const std::string& Tokenizer::bos_text() const { return data_->definition.bos_text; }
 const std::string& Tokenizer::eos_text() const { return data_->definition.eos_text; }
 

@@ -20,6 +20,7 @@ inline constexpr int32_t kTokenizerTokensMax = 1 << 20;
 inline constexpr size_t kTokenizerMergesMax = 2u << 20;
 inline constexpr size_t kTokenizerTokenBytesMax = 1024;
 inline constexpr size_t kTokenizerTemplatesMax = 64;
+inline constexpr size_t kTokenizerTemplateBytesMax = 256u << 10;  // Of all of them together.
 
 // A piece of a text that is made of a chat template's own words and of what messages say.
 struct TextPart {
@@ -70,6 +71,7 @@ class Tokenizer {
   // The model's own chat template, as Jinja text that nobody has checked; nothing when it has none
   // of this name. And what it is told that the tokens' texts are; empty when there is none.
   std::optional<std::string_view> chat_template(std::string_view name = "default") const;
+  std::vector<std::string_view> chat_template_names() const;
   const std::string& bos_text() const;
   const std::string& eos_text() const;
 

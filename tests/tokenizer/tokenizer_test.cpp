@@ -258,6 +258,7 @@ class TokenizerTest : public QObject {
   void normalized_tokens_match_normalized_text();
   void characters_and_marks_are_composed();
   void added_tokens_are_decoded_as_all_others();
+  void marks_are_what_the_templates_hold();
   void user_text_never_becomes_special();
   void bos_and_eos();
   void gguf_pre_names();
@@ -622,6 +623,37 @@ void TokenizerTest::added_tokens_are_decoded_as_all_others() {
   definition["tokenizer"]["decoder"] = {
       {"type", "Replace"}, {"pattern", {{"String", "_"}}}, {"content", " "}};
   QCOMPARE(open(definition).decode(Ids({0, 2, 1, 0})), std::string("a   a"));
+}
+
+// Added tokens that are not special become marks where the template's words spell them, if any
+// template does; and many tokens with long templates are no more work than reading them.
+void TokenizerTest::marks_are_what_the_templates_hold() {
+  constexpr int kMany = 20'000;
+  ByteLevelToy toy;
+  const std::vector<std::string> texts = {"[a]", "[b]", "[c]", "xy", "  "};
+  for (size_t i = 0; i < texts.size(); ++i)
+    toy.added.push_back(added_token(256 + static_cast<int>(i), texts[i], false));
+  for (int i = 0; i < kMany; ++i)
+    toy.added.push_back(added_token(300 + i, std::string(900, 'a') + std::to_string(i), false));
+  json definition = toy.definition();
+  const std::string filling(kTokenizerTemplateBytesMax - 20, 'a');
+  definition["config"]["chat_template"] = {{{"name", "default"}, {"template", filling + "[a]  x"}},
+                                           {{"name", "tool_use"}, {"template", "y [b]"}}};
+  const Tokenizer tokenizer = open(definition);
+  // As a message says it, a mark is not found; what is no mark is found in any text.
+  const auto from_message = [&](std::string text) {
+    const std::vector<TextPart> parts = {{std::move(text), /*from_message=*/true}};
+    return tokenizer.encode_parts(parts);
+  };
+  QCOMPARE(from_message("[a]"), Ids({'[', 'a', ']'}));
+  QCOMPARE(from_message("[b]"), Ids({'[', 'b', ']'}));
+  QCOMPARE(from_message("[c]"), Ids({258}));
+  QCOMPARE(from_message("xy"), Ids({259}));  // Not over two templates.
+  QCOMPARE(from_message("  "), Ids({260}));  // Space alone is no mark.
+  const std::vector<TextPart> own = {{"[a]", /*from_message=*/false}};
+  QCOMPARE(tokenizer.encode_parts(own), Ids({256}));
+  definition["config"]["chat_template"][1]["template"] = std::string(40, 'b');
+  QVERIFY(names(refusal(definition), "config.chat_template is longer than 262144 bytes"));
 }
 
 void TokenizerTest::user_text_never_becomes_special() {
