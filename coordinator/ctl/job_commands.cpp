@@ -283,6 +283,8 @@ Result<void> job_watch(const Context& context, uint64_t id) {
       std::string line = context.json
                              ? job_json(job).dump(-1, ' ', false, Json::error_handler_t::replace)
                              : progress_line(job);
+      if (!context.json && !over && job.getReason().size() > 0)  // Why nobody works on it.
+        line += ", " + printable(job.getReason().cStr());
       if (line != shown) {
         // On a terminal one line that changes; else a line for each change.
         if (terminal && !context.json) {

@@ -287,8 +287,12 @@ Result<Digest> ItemsWriter::finish() {
   return file_.finish("items");
 }
 
+std::filesystem::path items_path(const std::filesystem::path& folder, const Digest& digest) {
+  return folder / (digest.hex() + ".items");
+}
+
 Result<ItemsFile> ItemsFile::open(const std::filesystem::path& folder, const Digest& digest) {
-  SHOAL_TRY_ASSIGN(file, InputFile::open(folder / (digest.hex() + ".items")));
+  SHOAL_TRY_ASSIGN(file, InputFile::open(items_path(folder, digest)));
   if (file.size() < kMagic.size() + kFooterBytes + 8) return damaged();
   SHOAL_TRY_ASSIGN(footer, read_exactly(file, file.size() - kFooterBytes, kFooterBytes));
   const uint64_t count = load_le<uint64_t>(footer.data());

@@ -78,6 +78,8 @@ class ItemsWriter {
   std::vector<uint64_t> offsets_;
 };
 
+std::filesystem::path items_path(const std::filesystem::path& folder, const Digest& digest);
+
 class ItemsFile {
  public:
   static Result<ItemsFile> open(const std::filesystem::path& folder, const Digest& digest);

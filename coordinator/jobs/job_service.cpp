@@ -1133,19 +1133,50 @@ kj::Promise<void> JobService::finish_task(TaskId id) {
   return kj::READY_NOW;
 }
 
-// A result that counted is not there any more: its job has failed, and a retry has the unit
-// computed anew.
+// Those of the task's units whose result should be in a file that is not there.
+Result<std::vector<UnitId>> JobService::units_without_file(TaskId task) {
+  constexpr int64_t kUnitsAtOnce = 64;
+  std::vector<UnitId> found;
+  for (int64_t item = 0;;) {
+    SHOAL_TRY_ASSIGN(ended, units_.ended_units(task, item, kUnitsAtOnce));
+    if (ended.empty()) return found;
+    for (const EndedUnit& unit : ended) {
+      item = unit.cut.first_item + unit.cut.items;
+      if (!unit.done || !unit.bytes.empty()) continue;
+      std::error_code failed;
+      const auto path = result_path(needs_.folder, unit.cut.unit, unit.digest);
+      if (!std::filesystem::exists(path, failed) && !failed) found.push_back(unit.cut.unit);
+    }
+  }
+}
+
+// A result that counted is not there any more: its job has failed, and a retry has its unit
+// computed anew, with all others of the task that are lost.
 Result<void> JobService::fail_for_lost(TaskId id, UnitId unit) {
   const std::shared_ptr<const LiveTask> task = tasks_.at(id);
-  const std::string reason = "the result of unit " + std::to_string(unit.value) + " of " +
-                             task->spec.name +
-                             " was lost on the coordinator's disk: job retry has it computed again";
   SHOAL_TRY_ASSIGN(job, jobs_.find(task->job));
   if (!job) return {};
+  // Where the task's own input is gone as well, it is the folder that is: that may come back.
+  const auto row = std::ranges::find(job->tasks, id, &StoredTask::id);
+  if (row != job->tasks.end() && row->items_digest) {
+    const auto input = items_path(needs_.folder, *row->items_digest);
+    std::error_code failed;
+    if (!std::filesystem::exists(input, failed))
+      return Error{ErrorCode::kIo, input.string() + ": is not there, like the results beside it"};
+  }
+  SHOAL_TRY_ASSIGN(lost, units_without_file(id));
+  if (std::ranges::find(lost, unit) == lost.end()) lost.push_back(unit);  // It is damaged.
+  std::string reason = "the result of unit " + std::to_string(unit.value);
+  if (lost.size() > 1) reason += " and of " + std::to_string(lost.size() - 1) + " more";
+  reason += " of " + task->spec.name +
+            " was lost on the coordinator's disk: job retry has it computed again";
   std::vector<LargeResult> removed;
   SHOAL_TRY(needs_.store.transaction([&]() -> Result<void> {
-    SHOAL_TRY_ASSIGN(results, units_.remove_results(unit));
-    removed = std::move(results);
+    removed.clear();
+    for (const UnitId one : lost) {
+      SHOAL_TRY_ASSIGN(results, units_.remove_results(one));
+      removed.insert(removed.end(), results.begin(), results.end());
+    }
     if (!is_over(job->state)) return {};  // The broker says the rest.
     SHOAL_TRY(jobs_.set_task_state(id, TaskState::kStopped));
     if (job->state != JobState::kDone) return {};
@@ -1495,15 +1526,20 @@ std::string JobService::why_waiting(const ShownJob& shown) const {
     const std::string& group = live->second->group;
     wanted = anchored ? "a trusted host" : "a host";
     if (!group.empty()) wanted += " of the group " + group;
-    bool connected = false;
+    bool connected = false, ready = false;
     for (const auto& [id, host] : needs_.pool.hosts()) {
       if ((anchored && !host->trusted) || (!group.empty() && host->membership.group != group))
         continue;
       connected = true;
       for (const PoolDevice& device : host->devices)
-        if (device.state == DeviceState::kReady && device.worker_key) return "";
+        ready |= device.state == DeviceState::kReady && device.worker_key;
     }
-    wanted += connected ? " whose device is ready; none has one now" : "; none is connected";
+    if (ready) {
+      if (!broker_.only_another_owner_can(task.row.id)) return "";
+      wanted += " of another owner: what is left was computed by the owners who are here";
+    } else {
+      wanted += connected ? " whose device is ready; none has one now" : "; none is connected";
+    }
   }
   return wanted.empty() ? "" : "it waits for " + wanted;
 }

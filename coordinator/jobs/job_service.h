@@ -266,6 +266,7 @@ class JobService final : public HostRecords, private kj::TaskSet::ErrorHandler {
   Result<void> take_output(TaskId id, Unfinished& state);
   Result<void> take_items(Unfinished& state);
   kj::Promise<bool> write_all(OutputMaker& maker, JobId job, TaskId task);
+  Result<std::vector<UnitId>> units_without_file(TaskId task);
   Result<void> fail_for_lost(TaskId id, UnitId unit);
   Result<TaskFigures> figures(TaskId task);
   void count(std::span<const Change> changes);

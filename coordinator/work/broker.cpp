@@ -136,6 +136,9 @@ std::vector<Change> Broker::take_changes() {
 Progress Broker::progress(JobId job) const { return core_->progress(job); }
 size_t Broker::live_units() const { return core_->live_units(); }
 bool Broker::units_wait() const { return core_->units_wait(); }
+bool Broker::only_another_owner_can(TaskId task) const {
+  return core_->only_another_owner_can(task);
+}
 
 // Rules come from a settings table, which holds them in bounds: others are our bug.
 Broker::Core::Core(const BrokerRules& rules, Random chance) : rules_(rules), chance_(chance) {

@@ -439,6 +439,9 @@ class Broker {
   Progress progress(JobId job) const;
   size_t live_units() const;
   bool units_wait() const;  // For a device to ask: some could be handed out now.
+  // All that the task has to hand out are units that the owners of all devices of now, as far as a
+  // look goes, have a result of already.
+  bool only_another_owner_can(TaskId task) const;
 
  private:
   class Core;

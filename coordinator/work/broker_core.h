@@ -44,6 +44,7 @@ class Broker::Core {
   Progress progress(JobId job) const;
   size_t live_units() const { return units_.live(); }
   bool units_wait() const;
+  bool only_another_owner_can(TaskId task) const;
 
   void see(Millis now) { now_ = std::max(now_, now); }
 

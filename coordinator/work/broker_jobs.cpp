@@ -424,6 +424,32 @@ void Broker::Core::forget_lost_copies(Unit& unit) {
   }
 }
 
+bool Broker::Core::only_another_owner_can(TaskId id) const {
+  const Slot slot = task_by_id_.find(id.value);
+  if (slot == kNoSlot || tasks_[slot].items_cut < tasks_[slot].spec.items) return false;
+  const auto has_result = [this](const Unit& unit, OwnerId owner) {
+    for (Slot at = unit.copies; at != kNoSlot; at = copies_[at].next)
+      if (copies_[at].has_result() && owner_of(copies_[at].host) == owner) return true;
+    return false;
+  };
+  constexpr size_t kLooks = 1024;
+  bool any = false;
+  size_t looks = kLooks;
+  for (const Slot queued : tasks_[slot].queue) {
+    const Unit& unit = units_[queued];
+    if (!unit.queued || unit.task != slot) continue;
+    any = true;
+    for (const Slot active : active_) {
+      const Device& device = devices_[active];
+      if (obstacle(tasks_[slot], device) == NoWork::kNone &&
+          !has_result(unit, owner_of(device.host)))
+        return false;
+      if (--looks == 0) return false;
+    }
+  }
+  return any;
+}
+
 bool Broker::Core::units_wait() const {
   const auto is_wanted = [this](Slot slot) {
     const Task& task = tasks_[slot];

@@ -331,6 +331,13 @@ class BrokerTest : public QObject {
       QVERIFY(answer.grants.empty());
       QCOMPARE(answer.why, NoWork::kAllOut);
     }
+    QVERIFY(!broker.only_another_owner_can({100}));
+    broker.device_gone({30}, bench.now);
+    QVERIFY(broker.only_another_owner_can({100}));
+    QVERIFY(!broker.only_another_owner_can({999}));
+    broker.device_ready(
+        {.device = {30}, .host = {3}, .memory = kGibibyte, .flops_per_second = 1e12, .exact = true},
+        bench.now);
     QCOMPARE(broker.lease({.device = {30}}, bench.now).grants.size(), size_t{1});
   }
 

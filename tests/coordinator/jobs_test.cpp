@@ -187,6 +187,14 @@ QByteArray wrong_lines(const Output& output, int count = kPrompts) {
   return "";
 }
 
+void set_group(World& world, UnitHost& host, const char* group) {
+  auto request = world.admin().setHostGroupRequest();
+  request.setHostId(host.host.id);
+  request.setGroup(group);
+  world.run(request.send().ignoreResult());
+  host.host.connect();  // It comes back as what it is now.
+}
+
 void set_standing(World& world, const UnitHost& host, rpc::HostInfo::Standing standing) {
   auto request = world.admin().setHostStandingRequest();
   request.setHostId(host.host.id);
@@ -876,6 +884,10 @@ void JobsTest::what_was_paid_before_a_retry_is_not_paid_again() {
     return true;
   };
   QVERIFY(refused());
+  for (UnitHost* host : {&second, &third, &fourth}) host->host.kill();
+  QVERIFY2(
+      job_of(world, id)["reason"].get<std::string>().find("of another owner") != std::string::npos,
+      job_of(world, id).dump().c_str());
   world.kill();
   world.start();
   for (UnitHost* host : {&paid, &second, &third, &fourth}) host->host.connect();
@@ -890,10 +902,10 @@ void JobsTest::what_was_paid_before_a_retry_is_not_paid_again() {
 // Goal: what a disk lost of results that count stops no job for ever, while it runs or when it is
 // over.
 void JobsTest::a_lost_result_fails_its_job_and_a_retry_computes_it_again() {
-  constexpr int kMany = 2000;  // Items of one unit: its result is a file.
+  constexpr int kMany = 4000;  // Items of two units: their results are files.
   World world([](CoordinatorSettings& settings) {
     small_units(settings);
-    settings.jobs.rules.unit_items_max = 4096;
+    settings.jobs.rules.unit_items_max = kMany / 2;
   });
   world.publish(make_toy_model("toy", 100, 1'000'000));
   UnitHost first(world.add_host("first")), second(world.add_host("second"));
@@ -909,16 +921,25 @@ void JobsTest::a_lost_result_fails_its_job_and_a_retry_computes_it_again() {
     const auto taken = [&](int i) { return jobs / ("new-" + std::to_string(i)); };
     for (int i = 1; i <= 30; ++i) std::filesystem::create_directories(taken(i) / "full");
     for (int turn = 0; turn < 60 && job_of(world, id)["tasks"][0]["state"] != "done"; ++turn) {
-      for (const GotUnit& unit : second.lease(6000, 1).units) second.submit(unit);
+      for (UnitHost* host : {&second, &first}) {
+        for (const GotUnit& unit : host->lease(6000, 1).units) host->submit(unit);
+      }
       world.pass_time(Millis{100});
     }
-    std::vector<std::filesystem::path> results;
-    for (const auto& entry : std::filesystem::directory_iterator(jobs))
+    std::vector<std::filesystem::path> results, inputs;
+    for (const auto& entry : std::filesystem::directory_iterator(jobs)) {
       if (entry.path().extension() == ".result") results.push_back(entry.path());
-    QCOMPARE(results.size(), size_t{1});
-    std::filesystem::remove(results[0]);
+      if (entry.path().extension() == ".items") inputs.push_back(entry.path());
+    }
+    QCOMPARE(results.size(), size_t{2});
+    for (const auto& result : results) std::filesystem::remove(result);
     for (int i = 1; i <= 30; ++i) std::filesystem::remove_all(taken(i));
+    // Where all is gone it may be the disk that is: nothing is lost yet.
+    for (const auto& input : inputs) std::filesystem::rename(input, input.string() + ".away");
     world.pass_time(Millis{60'000});
+    QVERIFY2(state_of(world, id) != "failed", job_of(world, id).dump().c_str());
+    for (const auto& input : inputs) std::filesystem::rename(input.string() + ".away", input);
+    world.pass_time(Millis{200'000});
     const Json job = job_of(world, id);
     QVERIFY2(job["reason"].get<std::string>().find("was lost") != std::string::npos,
              job.dump().c_str());
@@ -1071,15 +1092,8 @@ void JobsTest::work_of_a_group_goes_to_its_hosts_alone() {
   World world(small_units);
   world.publish(make_toy_model("toy", 100, 1'000'000));
   UnitHost inside(world.add_host("in")), outside(world.add_host("out"));
-  const auto set_group = [&](UnitHost& host, const char* group) {
-    auto request = world.admin().setHostGroupRequest();
-    request.setHostId(host.host.id);
-    request.setGroup(group);
-    world.run(request.send().ignoreResult());
-    host.host.connect();  // It comes back as what it is now.
-  };
-  set_group(inside, "lab");
-  set_group(outside, "other");
+  set_group(world, inside, "lab");
+  set_group(world, outside, "other");
   const std::map<std::string, std::string> files = {{"prompts.jsonl", prompts()}};
   const std::string spec = kGenerate;
   QVERIFY(refusal_of_job(world, "privacy = \"group\"\n" + spec, files).find("group") !=
@@ -1102,11 +1116,11 @@ void JobsTest::work_of_a_group_goes_to_its_hosts_alone() {
   world.start();
   for (UnitHost* const host : {&inside, &outside}) host->host.connect();
   QCOMPARE(outside.lease().why, std::string("batch.denied"));
-  set_group(outside, "lab");
+  set_group(world, outside, "lab");
   const GotUnits got = outside.lease(600, 1);
   QCOMPARE(got.units.size(), size_t{1});
   // Who has left is not handed again what it held, and the others get it.
-  set_group(outside, "other");
+  set_group(world, outside, "other");
   QCOMPARE(outside.lease().why, std::string("batch.denied"));
   QCOMPARE(outside.renew({got.units[0].lease}), std::vector<uint64_t>{0});
   std::set<uint64_t> given;
@@ -1127,21 +1141,14 @@ void JobsTest::who_left_a_group_without_a_device_keeps_nothing_of_it() {
   World world(small_units);
   world.publish(make_toy_model("toy", 100, 1'000'000));
   UnitHost stays(world.add_host("stays")), leaves(world.add_host("leaves"));
-  const auto set_group = [&](UnitHost& host, const char* group) {
-    auto request = world.admin().setHostGroupRequest();
-    request.setHostId(host.host.id);
-    request.setGroup(group);
-    world.run(request.send().ignoreResult());
-    host.host.connect();
-  };
-  for (UnitHost* const host : {&stays, &leaves}) set_group(*host, "lab");
+  for (UnitHost* const host : {&stays, &leaves}) set_group(world, *host, "lab");
   submit_job(world, "privacy = \"group\"\ngroup = \"lab\"\n" + kGenerate,
              {{"prompts.jsonl", prompts(5)}});
   const GotUnits got = leaves.lease(600, 1);
   QCOMPARE(got.units.size(), size_t{1});
   QCOMPARE(stays.lease(600, 1).why, std::string("batch.all_out"));
   leaves.host.options.devices.clear();
-  set_group(leaves, "other");
+  set_group(world, leaves, "other");
   QCOMPARE(leaves.renew({got.units[0].lease}), std::vector<uint64_t>{0});
   const GotUnits others = stays.lease(600, 1);
   QCOMPARE(others.units.size(), size_t{1});
