@@ -27,7 +27,8 @@ Result<UserFolders> user_folders(const std::optional<std::filesystem::path>& hom
 
 std::string host_name();
 std::string cpu_name();
-int cpu_count();  // Threads that this process may run on at once; at least 1.
+double load_average();  // Programs that want a processor, over the last minute; -1: unknown.
+int cpu_count();        // Threads that this process may run on at once; at least 1.
 struct MemoryInfo {
   Bytes total, available;
 };
@@ -100,6 +101,11 @@ class ChildProcess {
   OwnedFd pidfd_;
   std::optional<ChildExit> exit_;
 };
+
+// Runs a command by the shell to its end, its errors on ours; the last `kept_max` bytes of what it
+// prints. kUnavailable with how it ended unless it ended well; who prints more than `printed_max`
+// is ended.
+Result<std::string> shell_output(const std::string& command, Bytes kept_max, Bytes printed_max);
 
 // A peer that hangs up is an error of one write, not the end of the process. For programs that
 // write to pipes and sockets; KJ's loops say it by themselves.

@@ -117,6 +117,11 @@ std::string cpu_name() {
   return "unknown processor";
 }
 
+double load_average() {
+  double load = 0;
+  return getloadavg(&load, 1) == 1 ? load : -1;
+}
+
 int cpu_count() {
   cpu_set_t set;
   CPU_ZERO(&set);

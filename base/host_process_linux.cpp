@@ -188,6 +188,40 @@ std::optional<ChildExit> ChildProcess::wait(Millis limit) {
   return exit_;
 }
 
+Result<std::string> shell_output(const std::string& command, Bytes kept_max, Bytes printed_max) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return os_error(errno, "cannot start a command");
+  const OwnedFd read_end(ends[0]);
+  OwnedFd write_end(ends[1]);
+  SHOAL_TRY_ASSIGN(child, ChildProcess::spawn(
+                              {.argv = {"/bin/sh", "-c", command}, .stdout_fd = write_end.get()}));
+  write_end.reset();
+  std::string kept;
+  int64_t printed = 0;
+  char buffer[65536];
+  for (;;) {
+    const ssize_t count = ::read(read_end.get(), buffer, sizeof buffer);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return os_error(errno, "cannot read what a command prints");
+    if (count == 0) break;
+    printed += count;
+    if (printed > printed_max.count) {
+      return Error{ErrorCode::kUnavailable,
+                   "printed more than " + std::to_string(printed_max.count) + " bytes"};
+    }
+    kept.append(buffer, static_cast<size_t>(count));
+    if (kept.size() > 2 * static_cast<size_t>(kept_max.count))
+      kept.erase(0, kept.size() - static_cast<size_t>(kept_max.count));
+  }
+  if (kept.size() > static_cast<size_t>(kept_max.count))
+    kept.erase(0, kept.size() - static_cast<size_t>(kept_max.count));
+  std::optional<ChildExit> exit;
+  while (!(exit = child.wait(Millis{60'000}))) {
+  }
+  if (!exit->clean()) return Error{ErrorCode::kUnavailable, "ended with " + exit->text()};
+  return kept;
+}
+
 // Once it is reaped its number may be another's: never signal that.
 void ChildProcess::terminate() {
   if (pid_ > 0 && !try_wait()) ::kill(static_cast<pid_t>(pid_), SIGTERM);

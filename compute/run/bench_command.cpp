@@ -1,9 +1,9 @@
 #include "compute/run/bench_command.h"
 
 #include <cstdio>
-#include <cstdlib>
 #include <optional>
 
+#include "base/host.h"
 #include "compute/backends/cpu/ceilings.h"
 #include "compute/run/rival.h"
 #include "compute/run/stopwatch.h"
@@ -12,12 +12,6 @@ namespace shoal::compute {
 namespace {
 
 constexpr int kOverheadBlocks = 22;  // As a model of a billion parameters has.
-
-// Programs that want a processor, over the last minute; below 0 where nobody knows.
-double load_now() {
-  double load[1];
-  return ::getloadavg(load, 1) == 1 ? load[0] : -1;
-}
 
 void print_row(const char* name, const std::string& value) {
   std::printf("%-24s %s\n", name, value.c_str());
@@ -69,32 +63,38 @@ BenchCommand::BenchCommand(CommandLine& line) : line_(line) {
       line.command("bench", "Measure a device, and a model on it", [this] { return run(); });
   common_.add_device(c);
   common_.add_model(c, false);
+  CLI::Option* const of_model = c.get_option("--model");
+  c.get_option("--quantize")->needs(of_model);
   c.add_option("--tokens", plan_.prompts, "Tokens of the prompt, one or several lengths: 64,512")
       ->delimiter(',')
       ->check(CLI::Range(1, 1000000))
+      ->needs(of_model)
       ->capture_default_str();
   c.add_option("--batch", plan_.batches, "Sequences that decode together, one or several: 1,8")
       ->delimiter(',')
       ->check(CLI::Range(1, 256))
+      ->needs(of_model)
       ->capture_default_str();
   c.add_option("--decode", plan_.decode, "Tokens to decode after each prompt")
       ->check(CLI::Range(1, 100000))
+      ->needs(of_model)
       ->capture_default_str();
   c.add_option("--chunk", plan_.chunk, "Prompt tokens in one step")
       ->check(CLI::Range(1, 4096))
+      ->needs(of_model)
       ->capture_default_str();
   c.add_option("--rounds", plan_.rounds, "Measure so often, and tell the best")
       ->check(CLI::Range(1, 100))
+      ->needs(of_model)
       ->capture_default_str();
   c.add_option("--vs", rival_,
                "A command whose last line is {\"prefill_tokens_per_second\":..., "
                "\"decode_tokens_per_second\":...}; run in turns with ours, told as a ratio to the "
-               "first length and batch");
+               "first length and batch")
+      ->needs(of_model);
 }
 
 Result<void> BenchCommand::run() {
-  if (!rival_.empty() && common_.model.empty())
-    return Error{ErrorCode::kInvalid, "--vs: needs a --model to compare with"};
   SHOAL_TRY_ASSIGN(device, common_.open());
   SHOAL_TRY_ASSIGN(figures, measure(*device));
   if (line_.json()) {
@@ -107,6 +107,7 @@ Result<void> BenchCommand::run() {
 
 Result<BenchCommand::Figures> BenchCommand::measure(Device& device) const {
   Figures figures;
+  figures.load = load_average();  // Of others: before our own work.
   std::optional<Model> model;
   std::optional<ModelBench> bench;
   if (!common_.model.empty()) {  // First, so that what cannot be done is said at once.
@@ -135,13 +136,14 @@ Result<BenchCommand::Figures> BenchCommand::measure(Device& device) const {
     figures.first_token_seconds = bench->first_token_seconds();
     figures.rates = bench->rates();
   }
+  bench.reset();  // Its memory is wanted for what follows.
+  model.reset();
   if (device.info().plane == "cpu" || device.info().software)
     figures.ceilings = measure_ceilings(device.info().software ? 0 : common_.threads);
   SHOAL_TRY_ASSIGN(block, shoal::compute::bench(device));
   figures.block = block;
   SHOAL_TRY_ASSIGN(overhead, step_overhead(device, kOverheadBlocks));
   figures.step_overhead_seconds = overhead;
-  figures.load = load_now();
   return figures;
 }
 
@@ -198,8 +200,10 @@ void BenchCommand::show(const Device& device, const Figures& figures) const {
   if (figures.load >= 0) print_row("load", number("%.2f", figures.load));
   if (figures.ceilings) {
     const Ceilings& at_best = *figures.ceilings;
-    print_row("at best", number("read %.1f GB/s", at_best.read_bytes_per_second / 1e9) +
-                             number(", int8 %.0f GFLOP/s", at_best.int8_per_second / 1e9) +
+    const std::string read = at_best.read_bytes_per_second > 0
+                                 ? number("read %.1f GB/s", at_best.read_bytes_per_second / 1e9)
+                                 : "reading not measured (no memory)";
+    print_row("at best", read + number(", int8 %.0f GFLOP/s", at_best.int8_per_second / 1e9) +
                              number(", f32 %.0f GFLOP/s", at_best.f32_per_second / 1e9) + " (" +
                              at_best.instructions + ")");
   }

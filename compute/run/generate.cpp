@@ -60,6 +60,8 @@ Result<GenerateReport> generate(const Model& model, Device& device, const Genera
     SHOAL_TRY_ASSIGN(ids, encode_chat(tokenizer, options.chat, options.now_ms));
     report.prompt_ids = std::move(ids);
   }
+  if (report.prompt_ids.empty() && !options.chat.empty())
+    return Error{ErrorCode::kInvalid, "chat: the model's template makes no text of it"};
   if (report.prompt_ids.empty()) {
     return Error{ErrorCode::kInvalid, "prompt: is empty, and the model has no token to begin with"};
   }

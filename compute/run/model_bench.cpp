@@ -99,12 +99,12 @@ Result<double> ModelBench::run(std::span<const RowInfo> rows, bool wants_logits)
 Result<void> ModelBench::measure(ModelRates& best) {
   const auto prompt = static_cast<uint32_t>(best.prompt);
   const auto batch = static_cast<uint32_t>(best.batch);
-  double prefill = 0;
+  double prefill = 0;  // Of the first sequence: another one's is no other measure.
   for (uint32_t sequence = 0; sequence < batch; ++sequence) {
     std::vector<RowInfo> rows;
     for (uint32_t i = 0; i < prompt; ++i) rows.push_back({sequence, i});
     SHOAL_TRY_ASSIGN(seconds, run(rows, true));
-    prefill = sequence == 0 ? seconds : std::min(prefill, seconds);
+    if (sequence == 0) prefill = seconds;
   }
   double decode = 0;
   for (uint32_t i = 0; i < static_cast<uint32_t>(plan_.decode); ++i) {

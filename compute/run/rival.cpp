@@ -1,15 +1,14 @@
 #include "compute/run/rival.h"
 
-#include <cstdio>
-#include <memory>
-
+#include "base/host.h"
 #include "compute/models/json_text.h"
 
 namespace shoal::compute {
 namespace {
 
-constexpr size_t kOutputBytesMax = size_t{1} << 20;
-constexpr double kRateMax = 1e12;
+constexpr Bytes kKeptBytes{1 << 20};  // Its last line is among them.
+constexpr Bytes kPrintedBytesMax{1 << 30};
+constexpr double kRateMin = 1e-6, kRateMax = 1e12;  // Tokens a second.
 
 Error wrong(const std::string& what) {
   return {ErrorCode::kInvalid, "the rival's command " + what};
@@ -31,26 +30,17 @@ Result<RivalRates> read_rival(const std::string& output) {
     fields = model;
   }
   RivalRates rates;
-  SHOAL_TRY_ASSIGN(prefill, fields.number("prefill_tokens_per_second", 0, kRateMax));
-  SHOAL_TRY_ASSIGN(decode, fields.number("decode_tokens_per_second", 0, kRateMax));
-  if (prefill <= 0 || decode <= 0) return wrong("printed a rate of 0");
+  SHOAL_TRY_ASSIGN(prefill, fields.number("prefill_tokens_per_second", kRateMin, kRateMax));
+  SHOAL_TRY_ASSIGN(decode, fields.number("decode_tokens_per_second", kRateMin, kRateMax));
   rates.prefill_tokens_per_second = prefill;
   rates.decode_tokens_per_second = decode;
   return rates;
 }
 
 Result<RivalRates> run_rival(const std::string& command) {
-  std::FILE* const pipe = ::popen(command.c_str(), "r");
-  if (pipe == nullptr) return wrong("cannot be started");
-  std::string output;
-  char buffer[4096];
-  while (const size_t count = std::fread(buffer, 1, sizeof buffer, pipe)) {
-    if (output.size() < kOutputBytesMax) output.append(buffer, count);
-  }
-  const int status = ::pclose(pipe);
-  if (status != 0) return wrong("failed: " + command);
-  if (output.size() >= kOutputBytesMax) return wrong("printed more than a megabyte");
-  return read_rival(output);
+  const auto output = shell_output(command, kKeptBytes, kPrintedBytesMax);
+  if (!output.ok()) return wrong(output.error().message + ": " + command);
+  return read_rival(output.value());
 }
 
 }  // namespace shoal::compute

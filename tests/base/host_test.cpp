@@ -54,6 +54,7 @@ class HostTest : public QObject {
   void child_sees_the_added_environment();
   void child_dies_with_its_owner_and_with_its_parent();
   void child_can_be_ended();
+  void the_shells_output_is_kept_from_its_end();
   void sandbox_refuses_and_allows();
   void folders_follow_xdg_and_their_override();
   void machine_describes_itself();
@@ -94,6 +95,21 @@ void HostTest::absent_program_is_an_error_of_spawn() {
   QVERIFY(child.error().code == ErrorCode::kNotFound);
   QCOMPARE(child.error().message,
            std::string("cannot start /nowhere/shoal-worker: No such file or directory"));
+}
+
+void HostTest::the_shells_output_is_kept_from_its_end() {
+  const auto run = [](const char* command) {
+    return shell_output(command, /*kept_max=*/Bytes{4}, /*printed_max=*/Bytes{100'000});
+  };
+  QCOMPARE(run("printf abcdefgh").value(), std::string("efgh"));
+  QCOMPARE(run("printf ab").value(), std::string("ab"));
+  QCOMPARE(run("true").value(), std::string());
+  QCOMPARE(run("exit 3").error().message, std::string("ended with exit code 3"));
+  QCOMPARE(run("kill -9 $$").error().message, std::string("ended with signal 9 (Killed)"));
+  QCOMPARE(run("no-such-program 2>/dev/null").error().message,
+           std::string("ended with exit code 127"));
+  QCOMPARE(run("yes").error().message, std::string("printed more than 100000 bytes"));
+  QVERIFY(load_average() >= 0);
 }
 
 void HostTest::child_inherits_three_streams_and_the_channel_only() {

@@ -168,7 +168,7 @@ class RunTest : public QObject {
 
   void bench_measures_every_length_and_batch_beside_a_rival() {
     const std::string rival =
-        R"(echo noise; echo '{"prefill_tokens_per_second": 0.5, "decode_tokens_per_second": 0.25}')";
+        R"(seq 300000; echo noise; echo '{"prefill_tokens_per_second": 0.5, "decode_tokens_per_second": 0.25}')";
     const Json object =
         run({"bench", "--model", kDemo, "--tokens", "8,24", "--batch", "1,3", "--decode", "4",
              "--chunk", "16", "--rounds", "2", "--threads", "1", "--vs", rival, "--json"})
@@ -199,6 +199,7 @@ class RunTest : public QObject {
     for (const char* wrong :
          {"", "\n", "no json", "[1]", "{}", R"({"prefill_tokens_per_second":1})",
           R"({"prefill_tokens_per_second":0,"decode_tokens_per_second":1})",
+          R"({"prefill_tokens_per_second":1,"decode_tokens_per_second":1e-320})",
           R"({"prefill_tokens_per_second":"9","decode_tokens_per_second":1})", R"({"model":3})"}) {
       QVERIFY2(!read_rival(wrong).ok(), wrong);
     }
@@ -225,7 +226,9 @@ class RunTest : public QObject {
         {{"cut", "--model", kDemo, "--out", "/proc/nowhere"}, 1, "/proc/nowhere"},
         {{"perplexity", "--model", kDemo, "--file", (folder / "none").string()}, 3, "none"},
         {{"bench", "--vs", "true"}, 2, "--model"},
-        {{"bench", "--model", kDemo, "--vs", "false", "--tokens", "8"}, 2, "failed: false"},
+        {{"bench", "--quantize", "q8_0"}, 2, "--model"},
+        {{"bench", "--model", kDemo, "--vs", "false", "--tokens", "8"}, 2, "exit code 1: false"},
+        {{"bench", "--model", kDemo, "--vs", "kill -9 $$", "--tokens", "8"}, 2, "signal 9"},
         {{"bench", "--model", kDemo, "--tokens", "100000"}, 2, "context"},
         {{"fly"}, 2, ""},
     };

@@ -4,8 +4,9 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <vector>
 
+#include "base/host.h"
+#include "base/host_memory.h"
 #include "compute/backends/cpu/thread_pool.h"
 
 #if defined(__x86_64__) && defined(__GNUC__)
@@ -128,11 +129,17 @@ double rate(ThreadPool& pool, const Products& products) {
   return pool.threads() * static_cast<double>(kRounds) * products.per_round / seconds;
 }
 
+// 0 where there is no memory for it.
 double read_rate(ThreadPool& pool) {
-  const std::vector<uint64_t> words(kReadWords, 1);
-  const size_t share = words.size() / static_cast<size_t>(pool.threads());
+  const auto memory = memory_info();
+  if (!memory.ok() || memory.value().available.count < int64_t{kReadWords * 16}) return 0;
+  const ZeroedMemory bytes(kReadWords * 8);
+  if (bytes.data() == nullptr) return 0;
+  auto* const words = reinterpret_cast<uint64_t*>(bytes.data());
+  std::fill_n(words, kReadWords, uint64_t{1});  // So that each page is memory of its own.
+  const size_t share = kReadWords / static_cast<size_t>(pool.threads());
   const double seconds = shortest(pool, [&](int64_t part) {
-    const uint64_t* const begin = words.data() + static_cast<size_t>(part) * share;
+    const uint64_t* const begin = words + static_cast<size_t>(part) * share;
     uint64_t sums[16] = {};
     for (size_t i = 0; i + 16 <= share; i += 16) {
       for (size_t lane = 0; lane < 16; ++lane) sums[lane] += begin[i + lane];
