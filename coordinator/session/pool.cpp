@@ -198,8 +198,10 @@ std::vector<Pool::Offer> Pool::offers(kj::TimePoint now, const JobClass& job_cla
       plan.trusted = host->trusted;
       plan.exact = device.row.exact;
       plan.memory_free = std::max(usable_memory(device.row.memory) - taken.bytes, Bytes{0});
-      plan.weight_bytes_per_second = device.row.weight_bytes_per_second;
-      plan.flops_per_second = device.row.flops_per_second;
+      const StepFactors speed = factors({id, host->login, device.row.name_on_host});
+      plan.weight_bytes_per_second = speed.weight_bytes_per_second;
+      plan.flops_per_second = speed.flops_per_second;
+      plan.fixed_seconds = speed.fixed_seconds;
       plan.hop_seconds = host->hop_seconds;
       plan.sessions = taken.stages;
       plan.denied = denied;

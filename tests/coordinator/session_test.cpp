@@ -133,6 +133,7 @@ class SessionTest : public QObject {
   void nobody_hands_over_to_one_who_leaves_as_well();
   void a_device_that_is_wanted_back_is_left_between_two_tokens_data();
   void a_device_that_is_wanted_back_is_left_between_two_tokens();
+  void plans_use_what_steps_measured();
   void two_sessions_share_the_devices();
   void dropping_the_call_frees_everything();
   void a_restart_marks_what_was_running();
@@ -1318,6 +1319,23 @@ void SessionTest::a_device_that_is_wanted_back_is_left_between_two_tokens() {
     QVERIFY(receipt.verdict != ReceiptVerdict::kRejected);
   }
   QCOMPARE(scene.stages_open(), 0);
+}
+
+// Goal: a device that says too much of itself gets the next session no more, once its steps have
+// shown how slow it is.
+void SessionTest::plans_use_what_steps_measured() {
+  World world;
+  world.publish(make_toy_model("toy"));
+  FakeHost& boaster = world.add_host("boaster", {.bytes_per_second = 2e9});
+  FakeHost& modest = world.add_host("modest", {.bytes_per_second = 1e9});
+  boaster.step_ms = 500;
+  modest.step_ms = 10;
+  const GenerateAsk ask{.tokens_max = 30, .stages_min = 1, .ignore_eos = true};
+  const Generated first = world.generate(ask);
+  QCOMPARE(first.hosts, std::vector<std::string>{"boaster"});
+  const Generated second = world.generate(ask);
+  QCOMPARE(second.hosts, std::vector<std::string>{"modest"});
+  QCOMPARE(second.ids, first.ids);
 }
 
 void SessionTest::two_sessions_share_the_devices() {
