@@ -785,9 +785,12 @@ void SessionTest::two_liars_cost_no_honest_host_anything() {
     FakeHost& second = scene.host_of_stage(reference, 1);
     first.lies_from = second.lies_from = 20;
     for (auto& host : scene.world.hosts) host->step_ms = 20;
+    const size_t before[] = {first.receipts().size(), second.receipts().size()};
     const Generated run = scene.world.generate({.prompt = prompt, .tokens_max = 40});
     scene.world.pass_time(Millis{30'000});
     QCOMPARE(run.ids, reference.ids);
+    QVERIFY(first.receipts().size() > before[0]);  // Both have worked in it.
+    QVERIFY(second.receipts().size() > before[1]);
     const std::string events = scene.world.events_text();
     QVERIFY2(events.find("which was to check it") == std::string::npos, events.c_str());
     for (auto& host : scene.world.hosts) {
