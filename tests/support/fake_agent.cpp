@@ -406,7 +406,7 @@ class FakeServer final : public rpc::Agent::Server {
   kj::Promise<void> benchmark(BenchmarkContext context) override {
     heard("benchmark " + std::string(context.getParams().getDeviceId().cStr()));
     context.allowCancellation();
-    return timer_.afterDelay(300 * kj::MILLISECONDS).then([this, context]() mutable {
+    return timer_.afterDelay(1 * kj::SECONDS).then([this, context]() mutable {
       for (auto device : world_.snapshot().getDevices()) {
         if (device.getReport().getInfo().getId() != context.getParams().getDeviceId()) continue;
         set_measured(device, 1, world_.now);
@@ -829,10 +829,12 @@ class FakeAgent::Thread {
     }
     thread_.join();
   }
+  // Returns when the thread stands still: what is asked from now on gets no answer.
   void hang() {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    std::unique_lock<std::mutex> lock(mutex_);
     hung_ = true;
     wake_loop();
+    condition_.wait(lock, [this] { return stands_; });
   }
   void wake_hung() {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -870,7 +872,12 @@ class FakeAgent::Thread {
     listens = true;
     condition_.notify_all();
     while (!stops_) {
-      condition_.wait(lock, [this] { return !hung_; });
+      if (hung_) {
+        stands_ = true;
+        condition_.notify_all();
+        condition_.wait(lock, [this] { return !hung_; });
+        stands_ = false;
+      }
       if (stops_) break;
       if (act_ != nullptr) {
         (*act_)(world_);
@@ -894,6 +901,7 @@ class FakeAgent::Thread {
   kj::Own<kj::CrossThreadPromiseFulfiller<void>> waker_;  // GUARDED_BY(mutex_)
   kj::Function<void(World&)>* act_ = nullptr;             // GUARDED_BY(mutex_)
   bool hung_ = false;                                     // GUARDED_BY(mutex_)
+  bool stands_ = false;                                   // GUARDED_BY(mutex_)
   bool stops_ = false;                                    // GUARDED_BY(mutex_)
   std::thread thread_;
 };
