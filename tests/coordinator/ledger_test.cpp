@@ -140,6 +140,7 @@ class LedgerTest : public QObject {
   void denied_work_is_not_planned();
   void consent_taken_back_moves_the_stage();
   void a_device_is_used_only_while_its_owner_allows();
+  void one_that_leaves_takes_nobodys_place();
   void a_paused_device_gets_nothing_and_fails_nothing();
   void a_device_may_pause_and_come_back();
   void who_leaves_in_order_fails_nothing();
@@ -608,9 +609,13 @@ void LedgerTest::a_device_is_used_only_while_its_owner_allows() {
     host.report();
     QCOMPARE(world.generate({.stages_min = 1}).ids.size(), size_t{12});
   }
-  // One that leaves takes nobody's place.
-  host.options.available_ms = 1'000;
-  host.report();
+}
+
+void LedgerTest::one_that_leaves_takes_nobodys_place() {
+  Scene scene(1);
+  World& world = scene.world;
+  world.hosts[0]->options.available_ms = 1'000;
+  world.hosts[0]->report();
   FakeHost& second = world.add_host("second");
   world.add_host("third");
   const Generated run = world.generate({.stages_min = 1, .on_token = [&](size_t count) {
@@ -620,10 +625,10 @@ void LedgerTest::a_device_is_used_only_while_its_owner_allows() {
 }
 
 void LedgerTest::a_paused_device_gets_nothing_and_fails_nothing() {
-  Scene scene(4);
-  World& world = scene.world;
-  const Generated reference = world.generate({});
   for (const auto state : {rpc::DeviceReport::State::PAUSED, rpc::DeviceReport::State::DRAINING}) {
+    Scene scene(4);
+    World& world = scene.world;
+    const Generated reference = world.generate({});
     FakeHost& owner = scene.named(reference.hosts[1]);
     const bool paused = state == rpc::DeviceReport::State::PAUSED;
     const Generated run = world.generate({.on_token = [&](size_t count) {
@@ -648,8 +653,6 @@ void LedgerTest::a_paused_device_gets_nothing_and_fails_nothing() {
     owner.fault = Fault::kNone;
     world.generate({});
     QCOMPARE(owner.stages_opened, opened);
-    owner.options.state = rpc::DeviceReport::State::READY;
-    owner.report();
   }
 }
 
