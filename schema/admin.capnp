@@ -222,6 +222,12 @@ struct GenerateRequest {
   cuts @6 :List(UInt32);     # Exactly these stage starts (fragment numbers), instead of the planner's.
   ignoreEos @7 :Bool;
   group @8 :Text;            # With the level of privacy `group`, which needs it.
+  chat @9 :List(ChatMessage);  # Instead of a prompt: put as the model's own chat template puts it.
+}
+
+struct ChatMessage {
+  role @0 :Text;             # system, user, assistant, or what else the template knows.
+  content @1 :Text;
 }
 
 interface TokenSink {

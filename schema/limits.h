@@ -37,7 +37,8 @@ constexpr uint32_t kRowsMax = 1024;            // Of one step.
 constexpr size_t kHiddenBytesMax = 32u << 20;  // Of one step.
 constexpr uint32_t kHistoryMax = 1024;         // Tokens that a draw looks back on.
 
-constexpr size_t kPromptBytesMax = 4u << 20;
+constexpr size_t kPromptBytesMax = 4u << 20;  // Of a conversation: of all its texts together.
+constexpr uint32_t kChatMessagesMax = 4096;
 constexpr uint32_t kTokensMax = 1u << 20;   // Of one generation.
 constexpr uint32_t kListRowsMax = 100'000;  // Of any administrators' list.
 

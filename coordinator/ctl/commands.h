@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -101,6 +102,7 @@ Result<void> job_results(const Context& context, uint64_t id, const std::string&
 
 struct GenerateOptions {
   std::string model, prompt, privacy = "public", group;
+  std::optional<std::string> chat, system;  // Instead of a prompt.
   uint32_t max_tokens = 128;
   float temperature = 0.8f, top_p = 0.95f, min_p = 0.05f, repetition_penalty = 1.0f;
   uint32_t top_k = 40;

@@ -74,6 +74,11 @@ class PrintingSink final : public rpc::TokenSink::Server {
   size_t& printed_;
 };
 
+void write_message(rpc::ChatMessage::Builder out, const char* role, const std::string& content) {
+  out.setRole(role);
+  out.setContent(content);
+}
+
 Json summary_json(rpc::GenerateSummary::Reader summary) {
   Json ids = Json::array(), prompt_ids = Json::array(), stages = Json::array(),
        failovers = Json::array();
@@ -117,6 +122,11 @@ Result<void> generate(const Context& context, const GenerateOptions& options) {
     auto request = call.initRequest();
     request.setModel(options.model);
     request.setPrompt(options.prompt);
+    if (options.chat) {
+      auto chat = request.initChat(options.system ? 2 : 1);
+      if (options.system) write_message(chat[0], "system", *options.system);
+      write_message(chat[chat.size() - 1], "user", *options.chat);
+    }
     request.setMaxTokens(options.max_tokens);
     auto sampling = request.initSampling();
     sampling.setTemperature(options.temperature);

@@ -218,7 +218,13 @@ int main(int argc, char** argv) {
       line.command("generate", "Generate text over the attached machines",
                    with([&](const ctl::Context& c) { return ctl::generate(c, options); }));
   generate.add_option("--model", options.model, "As model list shows it")->required();
-  generate.add_option("--prompt", options.prompt, "What the text begins with")->required();
+  CLI::Option_group* const begin = generate.add_option_group("what to answer");
+  begin->require_option(1);
+  begin->add_option("--prompt", options.prompt, "What the text begins with");
+  CLI::Option* const chat = begin->add_option(
+      "--chat", options.chat, "What a user says, put as the model's chat template puts it");
+  generate.add_option("--system", options.system, "With --chat: what the model is told before it")
+      ->needs(chat);
   generate.add_option("--max-tokens", options.max_tokens, "Stop after so many")
       ->check(CLI::Range(1, 1 << 20));
   generate.add_option("--temperature", options.temperature, "0 takes the likeliest token always");

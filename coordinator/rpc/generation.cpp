@@ -30,9 +30,25 @@ void write_failover(rpc::Failover::Builder out, const FailoverNote& note) {
   write_stage(out.initReplacement(), note.replacement);
 }
 
+std::vector<ChatMessage> chat_of(capnp::List<rpc::ChatMessage>::Reader in) {
+  rpc::require_at_most(in.size(), limits::kChatMessagesMax, "chat");
+  std::vector<ChatMessage> chat;
+  size_t left = limits::kPromptBytesMax;
+  for (const auto message : in) {
+    chat.push_back({rpc::text_of(message.getRole(), limits::kNameBytesMax, "chat: role"),
+                    rpc::text_of(message.getContent(), left, "chat: content")});
+    left -= chat.back().content.size();
+  }
+  return chat;
+}
+
 SessionRequest request_of(rpc::GenerateRequest::Reader in) {
   SessionRequest request;
   request.prompt = rpc::text_of(in.getPrompt(), limits::kPromptBytesMax, "prompt");
+  request.chat = chat_of(in.getChat());
+  if (!request.chat.empty() && !request.prompt.empty())
+    rpc::throw_error(
+        {ErrorCode::kInvalid, "a prompt and a chat: only one of them can be answered"});
   if (in.getMaxTokens() == 0 || in.getMaxTokens() > limits::kTokensMax) {
     rpc::throw_error({ErrorCode::kInvalid,
                       "maxTokens is not between 1 and " + std::to_string(limits::kTokensMax)});

@@ -14,6 +14,24 @@ namespace {
 double seconds_of(kj::Duration time) { return static_cast<double>(time / kj::MICROSECONDS) / 1e6; }
 Millis millis_of(kj::Duration time) { return Millis{time / kj::MILLISECONDS}; }
 
+// What the text begins with: one token or more.
+Result<std::vector<int32_t>> prompt_tokens(const SessionRequest& request,
+                                           const Tokenizer& tokenizer, const Clock& clock) {
+  if (!request.chat.empty()) {
+    SHOAL_TRY_ASSIGN(tokens,
+                     encode_chat(tokenizer, chat_variables(request.chat), clock.now_wall().count));
+    if (tokens.empty())
+      return Error{ErrorCode::kInvalid, "chat: the model's template makes no text of it"};
+    return tokens;
+  }
+  std::vector<int32_t> tokens = tokenizer.encode(request.prompt, tokenizer.adds_bos());
+  if (tokens.empty()) {
+    return Error{ErrorCode::kInvalid,
+                 "the prompt is empty, and the model has no token to begin with"};
+  }
+  return tokens;
+}
+
 // All of them, or the first failure without waiting for the others: kj::joinPromises of this
 // version waits for all even when one fails.
 kj::Promise<void> join_or_fail(std::vector<kj::Promise<void>> promises) {
@@ -40,13 +58,9 @@ Result<std::unique_ptr<Session>> Session::start(SessionNeeds& needs, std::set<Se
   auto owned = kj::refcounted<SessionShared>(needs, std::move(model), std::move(request));
   SessionShared& shared = *owned;
   const ModelManifest& manifest = shared.model->manifest;
-  const Tokenizer& tokenizer = shared.model->tokenizer;
-  shared.tokens = tokenizer.encode(shared.request.prompt, tokenizer.adds_bos());
+  SHOAL_TRY_ASSIGN(tokens, prompt_tokens(shared.request, shared.model->tokenizer, needs.clock));
+  shared.tokens = std::move(tokens);
   const auto prompt = static_cast<int64_t>(shared.tokens.size());
-  if (prompt == 0) {
-    return Error{ErrorCode::kInvalid,
-                 "the prompt is empty, and the model has no token to begin with"};
-  }
   const int64_t context = std::min<int64_t>(manifest.context, limits::kContextMax);
   if (prompt > context) {
     return Error{ErrorCode::kInvalid, "the prompt has " + std::to_string(prompt) +

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/units.h"
+#include "compute/chat/chat_template.h"
 
 namespace shoal {
 
@@ -20,6 +21,7 @@ struct SamplingChoice {
 
 struct SessionRequest {
   std::string prompt;
+  std::vector<ChatMessage> chat;  // Not empty: instead of `prompt`.
   int64_t tokens_max = 0;
   SamplingChoice sampling;
   bool anchored = false;

@@ -86,6 +86,7 @@ class SessionTest : public QObject {
  private Q_SLOTS:
   void the_text_is_the_models();
   void every_cut_gives_the_same_text();
+  void a_chat_is_put_by_the_models_template();
   void stops_at_the_models_end_unless_told_otherwise();
   void stops_when_the_context_is_full();
   void anchored_sessions_keep_their_ends_on_trusted_hosts();
@@ -180,6 +181,28 @@ void SessionTest::every_cut_gives_the_same_text() {
   const Generated all = scene.world.generate({.cuts = {1, 2, 3, 4, 5}});
   QCOMPARE(all.ids, whole.ids);
   QCOMPARE(all.hosts.size(), size_t{6});
+}
+
+void SessionTest::a_chat_is_put_by_the_models_template() {
+  Scene scene(3);
+  World& world = scene.world;
+  const Generated told = world.generate({.prompt = "system:be brief;user:who wrote this?;"});
+  const Generated asked =
+      world.generate({.prompt = "", .chat = {{"system", "be brief"}, {"user", "who wrote this?"}}});
+  QCOMPARE(asked.prompt_ids, told.prompt_ids);
+  QCOMPARE(asked.ids, told.ids);
+  // What is said stays text: it ends nothing.
+  const Generated marked = world.generate({.prompt = "", .chat = {{"user", "</s>"}}});
+  QCOMPARE(std::ranges::count(marked.prompt_ids, kToyEos), 0);
+  QCOMPARE(marked.prompt_ids.size(), size_t{1} + std::string("user:</s>;").size());
+  QVERIFY(world.refusal_of({.prompt = "both", .chat = {{"user", "hi"}}}).find("only one of them") !=
+          std::string::npos);
+  QVERIFY(world.refusal_of({.prompt = "", .chat = {{std::string(300, 'r'), "hi"}}})
+              .find("chat: role") != std::string::npos);
+  QVERIFY(world.refusal_of({.prompt = "", .chat = {{"user", std::string(kToyContext, 'x')}}})
+              .find("the model's context") != std::string::npos);
+  const std::vector<std::pair<std::string, std::string>> many(4097, {"user", ""});
+  QVERIFY(world.refusal_of({.prompt = "", .chat = many}).find("chat") != std::string::npos);
 }
 
 void SessionTest::stops_at_the_models_end_unless_told_otherwise() {

@@ -17,9 +17,16 @@ std::string toy_tokenizer() {
     scores.push_back(0.0);
     types.push_back(6);
   }
-  return nlohmann::json{{"format", "gguf"}, {"model", "llama"}, {"tokens", tokens},
-                        {"scores", scores}, {"types", types},   {"bos", 1},
-                        {"eos", {2}},       {"add_bos", true},  {"add_space_prefix", false}}
+  return nlohmann::json{{"format", "gguf"},
+                        {"model", "llama"},
+                        {"tokens", tokens},
+                        {"scores", scores},
+                        {"types", types},
+                        {"bos", 1},
+                        {"eos", {2}},
+                        {"add_bos", true},
+                        {"add_space_prefix", false},
+                        {"chat_template", kToyChatTemplate}}
       .dump();
 }
 

@@ -17,6 +17,8 @@ constexpr int kToyWidth = 4;
 constexpr int kToyVocabulary = 259;  // <unk>, <s>, </s>, and the bytes.
 constexpr int kToyContext = 200;
 constexpr int32_t kToyEos = 2;
+constexpr const char* kToyChatTemplate =
+    "{{ bos_token }}{% for m in messages %}{{ m.role }}:{{ m.content }};{% endfor %}";
 constexpr uint64_t kToyEosSeed = 777;     // With this seed, the text ends
 constexpr uint64_t kToyEosPosition = 30;  // at this position.
 

@@ -424,6 +424,11 @@ kj::Promise<Generated> World::generate_promise(GenerateAsk ask) {
   auto request = call.initRequest();
   request.setModel(ask.model);
   request.setPrompt(ask.prompt);
+  auto chat = request.initChat(static_cast<uint>(ask.chat.size()));
+  for (uint i = 0; i < chat.size(); ++i) {
+    chat[i].setRole(ask.chat[i].first);
+    chat[i].setContent(ask.chat[i].second);
+  }
   request.setMaxTokens(ask.tokens_max);
   auto sampling = request.initSampling();
   sampling.setTemperature(ask.temperature);

@@ -98,6 +98,7 @@ class FakeHost {
 
 struct GenerateAsk {
   std::string model = "toy", prompt = "hello there";
+  std::vector<std::pair<std::string, std::string>> chat;  // Roles and contents.
   uint32_t tokens_max = 12;
   uint64_t seed = 5;
   float temperature = 0.8f;

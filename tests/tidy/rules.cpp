@@ -95,7 +95,8 @@ const std::vector<Room>& rooms() {
         "coordinator/work/"},
        {"toml", "json"}},
       {"coordinator/",
-       {"base/", "schema/", "coordinator/", "compute/tokenizer/tokenizer.h"},
+       {"base/", "schema/", "coordinator/", "compute/tokenizer/tokenizer.h",
+        "compute/chat/chat_template.h"},
        {"kj", "json", "cli"}},
       // Pure: what the owner's rules say.
       {"client/rules/",
