@@ -1,7 +1,7 @@
 // Signatures, sealed messages and streams, wrapped keys: what must open, and everything that must
 // not.
 
-#include <QtTest>
+#include <QTest>
 
 #include "base/random.h"
 #include "base/secrets.h"

@@ -1,7 +1,7 @@
 // Settings files and the frame of command line programs.
 
 #include <CLI/CLI.hpp>
-#include <QtTest>
+#include <QTest>
 
 #include "base/cli.h"
 #include "base/files.h"

@@ -1,6 +1,6 @@
 // Bytes, digests, chance, time, units and log records.
 
-#include <QtTest>
+#include <QTest>
 #include <set>
 #include <thread>
 #include <unordered_set>

@@ -3,7 +3,7 @@
 
 #include <kj/async-io.h>
 
-#include <QtTest>
+#include <QTest>
 #include <filesystem>
 #include <fstream>
 

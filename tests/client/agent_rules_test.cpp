@@ -3,7 +3,7 @@
 // they must. Method: the whole agent with sensors that say what a test wants, fake workers as real
 // processes, and a fake coordinator over real TLS.
 
-#include <QtTest>
+#include <QTest>
 #include <csignal>
 #include <fstream>
 

@@ -1,7 +1,7 @@
 // Goal: everything that a user interface may ask (agent.capnp) is answered, and what makes no sense
 // is refused with a sentence. Method: the server of a whole agent, called without a wire.
 
-#include <QtTest>
+#include <QTest>
 
 #include "base/log.h"
 #include "client/agent_server.h"

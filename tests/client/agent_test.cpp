@@ -3,7 +3,7 @@
 // and says so. Method: a fake coordinator over real TLS, real processes of fake_worker, a real
 // cache on disk.
 
-#include <QtTest>
+#include <QTest>
 #include <csignal>
 #include <fstream>
 

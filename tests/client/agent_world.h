@@ -4,7 +4,7 @@
 
 #include <capnp/message.h>
 
-#include <QtTest>
+#include <QTest>
 #include <algorithm>
 #include <memory>
 #include <optional>

@@ -1,6 +1,6 @@
 // The client's small decisions: waits, device choice, what is remembered, who we are.
 
-#include <QtTest>
+#include <QTest>
 #include <filesystem>
 #include <fstream>
 #include <set>

@@ -1,6 +1,6 @@
 // The comfort governor over simulated devices, the energy meter, and the price of a kilowatt-hour.
 
-#include <QtTest>
+#include <QTest>
 #include <cmath>
 #include <limits>
 

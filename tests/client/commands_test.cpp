@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 
 #include <QProcess>
-#include <QtTest>
+#include <QTest>
 #include <condition_variable>
 #include <fstream>
 #include <memory>

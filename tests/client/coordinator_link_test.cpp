@@ -3,7 +3,7 @@
 
 #include <capnp/message.h>
 
-#include <QtTest>
+#include <QTest>
 
 #include "base/host.h"
 #include "client/agent.h"

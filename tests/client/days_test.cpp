@@ -2,7 +2,7 @@
 // proved to be in one, and says so years later without the coordinator; a coordinator that leaves
 // receipts out, changes its mind or signs nonsense is found out.
 
-#include <QtTest>
+#include <QTest>
 #include <algorithm>
 
 #include "client/records/receipts.h"

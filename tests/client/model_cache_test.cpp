@@ -3,7 +3,7 @@
 
 #include <sys/resource.h>
 
-#include <QtTest>
+#include <QTest>
 #include <csignal>
 #include <filesystem>
 #include <fstream>

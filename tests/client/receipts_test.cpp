@@ -1,7 +1,7 @@
 // Goal: a coordinator's receipts are kept as it gave them, count once, and can be checked years
 // later without it; what was changed, left out or never signed is found.
 
-#include <QtTest>
+#include <QTest>
 
 #include "client/records/levels.h"
 #include "client/records/receipts.h"

@@ -3,7 +3,7 @@
 
 #include <sqlite3.h>
 
-#include <QtTest>
+#include <QTest>
 #include <fstream>
 
 #include "base/host.h"

@@ -1,7 +1,7 @@
 // Goal: what was counted is neither lost nor doubled by levels, restarts, local days and clocks
 // that jump; what was noted comes back as it was, and no more of it than is promised.
 
-#include <QtTest>
+#include <QTest>
 
 #include "base/random.h"
 #include "client/records/condition_bytes.h"

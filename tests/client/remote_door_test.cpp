@@ -2,7 +2,7 @@
 // owner unpairs him. Method: the agent with its remote door on loopback, real TLS, clients that
 // know the pairing URL, or guess.
 
-#include <QtTest>
+#include <QTest>
 
 #include "client/remote_door.h"
 #include "schema/pairing_url.h"

@@ -1,7 +1,7 @@
 // What the owner's rules allow. Each rule from both sides of its limit, what is not known, how a
 // limit lets go, which of two rules decides, and when a verdict changes by itself.
 
-#include <QtTest>
+#include <QTest>
 #include <functional>
 #include <limits>
 

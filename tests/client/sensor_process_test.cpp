@@ -4,7 +4,7 @@
 
 #include <kj/async-io.h>
 
-#include <QtTest>
+#include <QTest>
 #include <csignal>
 #include <functional>
 

@@ -6,7 +6,7 @@
 
 #include <capnp/message.h>
 
-#include <QtTest>
+#include <QTest>
 
 #include "base/files.h"
 #include "client/unit_store.h"

@@ -3,7 +3,7 @@
 // real TLS, real processes of fake_worker with a toy model whose answers are known, a real folder
 // for what is kept; a kill is a client that is gone without a word.
 
-#include <QtTest>
+#include <QTest>
 #include <fstream>
 
 #include "client/unit_store.h"

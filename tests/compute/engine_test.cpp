@@ -3,7 +3,7 @@
 // sequences in one step or alone, any cut into two stages, must give the same bits. And what a
 // stage refuses.
 
-#include <QtTest>
+#include <QTest>
 
 #include <limits>
 #include <numeric>

@@ -3,7 +3,7 @@
 // against an oracle that rounds by integers of the C library; rope's table against long double
 // libm. The worst errors are printed. (All 2^32 inputs: shoal-run bench.)
 
-#include <QtTest>
+#include <QTest>
 
 #include <bit>
 #include <cmath>

@@ -2,7 +2,7 @@
 // Method: a small model's fragments, each spoilt in one place; every truncation and every changed
 // bit or byte of their encoding.
 
-#include <QtTest>
+#include <QTest>
 
 #include <bit>
 #include <cmath>

@@ -2,7 +2,7 @@
 // the ops' own ordinary samples against a plain evaluation in double, written from the formula and
 // with its own reading of weights, within a tolerance that follows from f32.
 
-#include <QtTest>
+#include <QTest>
 
 #include <algorithm>
 #include <cmath>

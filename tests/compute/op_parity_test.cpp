@@ -2,7 +2,7 @@
 // awkward, on each device of this machine and on the op's plain reference; a table of what was
 // covered is printed. SHOAL_DEVICE=vulkan:0 restricts it to one device.
 
-#include <QtTest>
+#include <QTest>
 
 #include <cstdio>
 #include <map>

@@ -2,7 +2,7 @@
 // jobs, as decoding makes them, with counts for each piece. Worth running under the thread
 // sanitizer.
 
-#include <QtTest>
+#include <QTest>
 
 #include <atomic>
 

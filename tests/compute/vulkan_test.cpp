@@ -3,7 +3,7 @@
 // that docs/EXACT.md allows. op_parity_test compares the ops' bits on every plane; here they run
 // once more, under the validation layer and with every copy staged.
 
-#include <QtTest>
+#include <QTest>
 
 #include <filesystem>
 #include <memory>

@@ -2,7 +2,7 @@
 // in it; every receipt is under the signed root of its day, and credit has a worth where an
 // administrator gave it one. Method: the real coordinator and fake hosts in virtual time.
 
-#include <QtTest>
+#include <QTest>
 
 #include <kj/debug.h>
 

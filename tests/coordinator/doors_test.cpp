@@ -2,7 +2,7 @@
 // granted; the administrators' door publishes whole models or nothing. Method: real RPC in one
 // thread.
 
-#include <QtTest>
+#include <QTest>
 
 #include <limits>
 

@@ -2,7 +2,7 @@
 // docs/SOURCES.md 1, and a fleet's plan is what a replay of its stages does. Method: published
 // figures; a replay with one clock a card and one a link; the limits from both sides.
 
-#include <QtTest>
+#include <QTest>
 
 #include <algorithm>
 #include <cmath>

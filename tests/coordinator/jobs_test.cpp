@@ -2,7 +2,7 @@
 // itself, and whenever the coordinator stops. Method: a real coordinator and fake hosts over
 // in-process pipes, time moved by hand.
 
-#include <QtTest>
+#include <QTest>
 
 #include <algorithm>
 #include <map>

@@ -2,7 +2,7 @@
 // number is shown everywhere; and an owner's word on his device holds. Method: the real coordinator
 // and fake hosts in virtual time, and the ledger's tables by themselves.
 
-#include <QtTest>
+#include <QTest>
 
 #include <kj/async-io.h>
 #include <kj/debug.h>

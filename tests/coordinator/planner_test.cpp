@@ -1,7 +1,7 @@
 // Goal: plans are the best ones, keep every rule, and a refusal names what is in the way. Method:
 // small seeded cases against every assignment there is; the rules from both sides.
 
-#include <QtTest>
+#include <QTest>
 
 #include <cmath>
 #include <functional>

@@ -2,7 +2,7 @@
 // time leaves a store that opens whole. Method: the real programs as children.
 
 #include <QProcess>
-#include <QtTest>
+#include <QTest>
 
 #include <signal.h>
 

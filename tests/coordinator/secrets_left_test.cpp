@@ -3,7 +3,7 @@
 
 #include <malloc.h>
 
-#include <QtTest>
+#include <QTest>
 
 #include <cstring>
 

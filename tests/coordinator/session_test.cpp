@@ -2,7 +2,7 @@
 // leaks. Method: the real coordinator, fake hosts with a toy model over real RPC in one thread,
 // virtual time.
 
-#include <QtTest>
+#include <QTest>
 
 #include <set>
 

@@ -1,7 +1,7 @@
 // Goal: the store migrates from every version, keeps what it said it kept, and refuses what it
 // must.
 
-#include <QtTest>
+#include <QTest>
 
 #include <fstream>
 

@@ -1,7 +1,7 @@
 // Goal: what work is worth, when it counts, and what is said to a device without work, at each of
 // their limits.
 
-#include <QtTest>
+#include <QTest>
 
 #include "coordinator/work/credit.h"
 #include "coordinator/work/standing.h"

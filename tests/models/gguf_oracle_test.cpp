@@ -3,7 +3,7 @@
 // own tests; tests/tokenizer/oracle/fetch brings both from npm. SHOAL_STRINGS=2000 SHOAL_SEED=1 say
 // how many strings for each vocabulary, and which.
 
-#include <QtTest>
+#include <QTest>
 
 #include "base/files.h"
 #include "compute/models/tokenizer_definition.h"

@@ -2,7 +2,7 @@
 // and refuses what is wrong with a message that names the field; it never reads outside or believes
 // a size.
 
-#include <QtTest>
+#include <QTest>
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 // Goal: whole models compute what independent evaluations of the same files computed, and the same
 // bits on every plane, with any number of threads, any chunks and any cuts.
 
-#include <QtTest>
+#include <QTest>
 
 #include <algorithm>
 #include <cmath>

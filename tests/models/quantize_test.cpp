@@ -1,7 +1,7 @@
 // Goal: quantising rounds as well as its types allow, says what it cost, and makes files that the
 // engine runs as it runs any other.
 
-#include <QtTest>
+#include <QTest>
 
 #include <cmath>
 #include <map>

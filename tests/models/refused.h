@@ -1,7 +1,7 @@
 #pragma once
 // Whether a result was refused as it should be: with these words in its message, and this kind.
 
-#include <QtTest>
+#include <QTest>
 
 #include <initializer_list>
 #include <optional>

@@ -1,7 +1,7 @@
 // Goal: a shard that is opened is the fragment that was cut, bit for bit; any other bytes, key or
 // manifest are refused and say where they are wrong.
 
-#include <QtTest>
+#include <QTest>
 
 #include <algorithm>
 

@@ -3,7 +3,7 @@
 
 #include <capnp/message.h>
 
-#include <QtTest>
+#include <QTest>
 
 #include "schema/ledger_day.h"
 #include "schema/merkle.h"

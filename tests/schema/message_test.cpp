@@ -2,7 +2,7 @@
 
 #include <capnp/message.h>
 
-#include <QtTest>
+#include <QTest>
 #include <algorithm>
 
 #include "base/text.h"

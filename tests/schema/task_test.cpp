@@ -2,7 +2,7 @@
 
 #include <kj/async-io.h>
 
-#include <QtTest>
+#include <QTest>
 
 #include <string>
 

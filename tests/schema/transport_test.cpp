@@ -4,7 +4,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include <QtTest>
+#include <QTest>
 
 #include "base/files.h"
 #include "schema/coordinator.capnp.h"

@@ -1,6 +1,6 @@
 // Hours of a week: what a text means, what is refused and where, and how a week is written again.
 
-#include <QtTest>
+#include <QTest>
 
 #include "base/random.h"
 #include "schema/week_hours.h"

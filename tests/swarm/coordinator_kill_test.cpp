@@ -4,7 +4,7 @@
 // held against what the hosts were told. SHOAL_KILLS says how many (300 take minutes, more than Qt
 // allows a test: QTEST_FUNCTION_TIMEOUT=1500000), SHOAL_SEED with which seed.
 
-#include <QtTest>
+#include <QTest>
 
 #include <algorithm>
 #include <map>

@@ -3,7 +3,7 @@
 // virtual clock, faults drawn from a seed. SHOAL_SEEDS says how many seeds (200: some minutes),
 // SHOAL_SEED which is the first one.
 
-#include <QtTest>
+#include <QTest>
 
 #include "tests/swarm/swarm.h"
 

@@ -4,7 +4,7 @@
 #include <QDir>
 #include <QFile>
 #include <QJsonDocument>
-#include <QtTest>
+#include <QTest>
 
 #include <csignal>
 

@@ -5,7 +5,7 @@
 #include <QFile>
 #include <QJsonArray>
 #include <QJsonDocument>
-#include <QtTest>
+#include <QTest>
 
 #include "tests/models/tiny_family.h"
 #include "tests/support/fleet.h"

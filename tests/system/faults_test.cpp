@@ -12,7 +12,7 @@
 #include <QJsonDocument>
 #include <QTcpServer>
 #include <QTcpSocket>
-#include <QtTest>
+#include <QTest>
 #include <cerrno>
 
 #include "tests/support/fleet.h"

@@ -5,7 +5,7 @@
 #include <QFile>
 #include <QJsonArray>
 #include <QJsonDocument>
-#include <QtTest>
+#include <QTest>
 #include <csignal>
 
 #include "compute/compute.h"

@@ -4,7 +4,7 @@
 
 #include <QJsonArray>
 #include <QJsonDocument>
-#include <QtTest>
+#include <QTest>
 #include <algorithm>
 
 #include "tests/support/fleet.h"

@@ -6,7 +6,7 @@
 #include <QDirIterator>
 #include <QFile>
 #include <QTemporaryDir>
-#include <QtTest>
+#include <QTest>
 
 #include "coordinator/store/model_table.h"
 #include "coordinator/store/shard_store.h"

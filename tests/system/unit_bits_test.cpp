@@ -2,7 +2,7 @@
 // also when the client was killed on the way, and the same scores and features on any size of
 // stage. Method: a small model file; generate() in this process is the oracle.
 
-#include <QtTest>
+#include <QTest>
 
 #include "base/secrets.h"
 #include "client/unit_store.h"

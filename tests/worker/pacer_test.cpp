@@ -1,7 +1,7 @@
 // Goal: a device is busy for the part of the time that its owner allows and not much less, in every
 // 200 ms; nobody waits for a rest whose reason is gone.
 
-#include <QtTest>
+#include <QTest>
 #include <atomic>
 #include <thread>
 
