@@ -1,5 +1,6 @@
 // Files that are replaced whole, state with a last good copy, mapped files and locks.
 
+#include <QProcess>
 #include <QTest>
 #include <fstream>
 #include <thread>

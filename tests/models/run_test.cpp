@@ -1,6 +1,7 @@
 // Goal: shoal-run answers scripts with one JSON object, prints what `shoalctl model publish` needs,
 // and says in one line what it cannot do.
 
+#include <QProcess>
 #include <QTest>
 
 #include <algorithm>
