@@ -62,7 +62,7 @@ const std::vector<Room>& rooms() {
       {"compute/backends/cuda/",
        {"base/", "compute/graph/", "compute/ops/", "compute/backends/backend.h",
         "compute/backends/cuda/", "shaders/"},
-       {"cuda"}},
+       {"cuda", "os"}},
       {"compute/backends/",
        {"base/", "compute/graph/", "compute/ops/", "compute/backends/", "shaders/"},
        {}},

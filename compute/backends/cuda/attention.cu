@@ -1,0 +1,280 @@
+// attention and cache_append. A block of 256 threads makes one head of one row over a chunk of 32
+// positions: eight lanes a position for the scores, then a thread a dimension for the values.
+// Either the block goes on to the next chunk (many rows), or each chunk has a block of its own and
+// a second kernel merges what they left in scratch memory, in ascending order (few rows).
+
+#include "compute/backends/cuda/kernel.h"
+#include "compute/backends/cuda/sums.cuh"
+#include "compute/graph/tensor.h"
+
+namespace shoal::compute::cuda {
+namespace {
+
+constexpr uint kThreads = SHOAL_ATTENTION_CHUNK * SHOAL_SUM_LANES;
+constexpr uint kHeadDimMax = 512;  // As graph/limits.h has it.
+constexpr uint kDimsPerThread = kHeadDimMax / kThreads;
+
+// The only place that knows where a position's keys and values lie.
+template <DType T>
+struct State {
+  const std::byte* at;
+  uint64_t base, stride;  // In elements: of a sequence's head, and from position to position.
+
+  SHOAL_DEVICE State(const std::byte* state, const AttentionParams& p, uint sequence, uint kv_head)
+      : at(state) {
+    stride = uint64_t{p.kv_heads} * p.head_dim;
+    base = uint64_t{sequence} * p.context * stride + uint64_t{kv_head} * p.head_dim;
+  }
+  // No half is small enough for exact_factor() to change it.
+  SHOAL_DEVICE float factor(uint position, uint d) const {
+    const uint64_t i = base + position * stride + d;
+    if constexpr (T == DType::kF32) return exact_factor(reinterpret_cast<const float*>(at)[i]);
+    return exact_half_to_float(reinterpret_cast<const uint16_t*>(at)[i]);
+  }
+};
+
+// Which positions a head of a row sees, and where its numbers lie.
+template <DType T>
+struct Head {
+  State<T> keys, values;
+  const float* q;
+  float* result;
+  uint seen_from, length;
+
+  SHOAL_DEVICE Head(const Call& call, const AttentionParams& p, uint head_of_all)
+      : Head(call, p, call.at<const RowInfo>(3)[head_of_all / p.heads],
+             head_of_all % p.heads / (p.heads / p.kv_heads), uint64_t{head_of_all} * p.head_dim) {}
+  SHOAL_DEVICE uint first_chunk() const { return seen_from / SHOAL_ATTENTION_CHUNK; }
+  SHOAL_DEVICE uint end_chunk() const { return divide_up(length, SHOAL_ATTENTION_CHUNK); }
+
+ private:
+  SHOAL_DEVICE Head(const Call& call, const AttentionParams& p, RowInfo row, uint kv_head,
+                    uint64_t at)
+      : keys(call.buffers[1], p, row.sequence, kv_head),
+        values(call.buffers[2], p, row.sequence, kv_head),
+        q(call.at<const float>(0) + at),
+        result(call.at<float>(4) + at),
+        length(row.position + 1) {
+    seen_from = p.window == 0 || length <= p.window ? 0 : length - p.window;
+  }
+};
+
+// A head over one chunk, or over several of them merged.
+struct Part {
+  float m = 0.0f, l = 0.0f;
+  float o[kDimsPerThread] = {};  // Dimensions threadIdx.x, threadIdx.x + kThreads.
+};
+
+// Query times key in the order of float chunks; eight lanes share it, and each gets it.
+template <DType T>
+SHOAL_DEVICE float score(const AttentionParams& p, const Head<T>& head, uint position, bool seen) {
+  const uint lane = threadIdx.x % SHOAL_SUM_LANES;
+  float sum = 0.0f;
+  for (uint first = 0; first < p.head_dim; first += SHOAL_SUM_CHUNK) {
+    const uint end = first + SHOAL_SUM_CHUNK < p.head_dim ? first + SHOAL_SUM_CHUNK : p.head_dim;
+    float part = 0.0f;
+    if (seen) {
+      for (uint d = first + lane; d < end; d += SHOAL_SUM_LANES) {
+        part = part + exact_factor(head.q[d]) * head.keys.factor(position, d);
+      }
+    }
+    const float chunk = sum_of_lanes(part);
+    sum = first == 0 ? chunk : sum + chunk;
+  }
+  return exact_flush(sum * p.scale);
+}
+
+// The chunk's part of a head, by the whole block. Its sums stand in m and l of every thread.
+template <DType T>
+SHOAL_DEVICE Part chunk_part(const Call& call, const AttentionParams& p, const Head<T>& head,
+                             uint chunk) {
+  SHOAL_SHARED(float, weights, SHOAL_ATTENTION_CHUNK);
+  SHOAL_SHARED(float, sums, 2);
+  const uint begin = chunk * SHOAL_ATTENTION_CHUNK;
+  const uint first = begin > head.seen_from ? begin : head.seen_from;
+  const uint end =
+      begin + SHOAL_ATTENTION_CHUNK < head.length ? begin + SHOAL_ATTENTION_CHUNK : head.length;
+  const uint count = end - first;
+
+  const uint mine = threadIdx.x / SHOAL_SUM_LANES;
+  float s = score(p, head, first + mine, mine < count);
+  if (mine < count && !exact_is_finite(s)) report_non_finite(call);
+  if (p.cap != 0.0f) s = exact_soft_cap(s, p.cap, p.inverse_cap);
+  if (threadIdx.x % SHOAL_SUM_LANES == 0) weights[mine] = s;
+  __syncthreads();
+
+  if (threadIdx.x < kWarp) {
+    const uint j = threadIdx.x;
+    const float own = weights[j < count ? j : 0];
+    float m = own;
+    for (uint step = 1; step < kWarp; step *= 2) {
+      const float other = __shfl_xor_sync(kAllLanes, m, step);
+      m = other > m ? other : m;
+    }
+    const float w = exact_factor(exact_exp(own - m));
+    float l = 0.0f;
+    for (uint i = 0; i < count; ++i) l = l + __shfl_sync(kAllLanes, w, i);
+    __syncwarp();  // weights[0] has been read by those beyond the end.
+    weights[j] = w;
+    if (j == 0) {
+      sums[0] = m;
+      sums[1] = l;
+    }
+  }
+  __syncthreads();
+
+  Part part;
+  part.m = sums[0];
+  part.l = sums[1];
+  SHOAL_UNROLL
+  for (uint i = 0; i < kDimsPerThread; ++i) {
+    const uint d = threadIdx.x + i * kThreads;
+    if (d >= p.head_dim) break;
+    float o = 0.0f;
+    for (uint j = 0; j < count; ++j) o = o + weights[j] * head.values.factor(first + j, d);
+    part.o[i] = o;
+  }
+  __syncthreads();  // Until all have read, the next chunk may not write.
+  return part;
+}
+
+// How much the sums so far and the next chunk's count for in the sums of both.
+struct Merge {
+  float m, a, b;
+  SHOAL_DEVICE Merge(float before, float next) {
+    m = next > before ? next : before;
+    a = exact_factor(exact_exp(before - m));
+    b = exact_factor(exact_exp(next - m));
+  }
+  SHOAL_DEVICE float l(float before, float next) const { return before * a + next * b; }
+  SHOAL_DEVICE float o(float before, float next) const {
+    return exact_flush(before * a) + exact_flush(next * b);
+  }
+};
+
+SHOAL_DEVICE void put(const Call& call, float* at, float o, float inverse) {
+  const float y = exact_flush(o * inverse);
+  if (!exact_is_finite(y)) report_non_finite(call);
+  *at = y;
+}
+
+template <DType T>
+__global__ void __launch_bounds__(kThreads) attend(Call call) {
+  const auto p = call.as<AttentionParams>();
+  const Head<T> head(call, p, blockIdx.x);
+  Part sum = chunk_part(call, p, head, head.first_chunk());
+  for (uint chunk = head.first_chunk() + 1; chunk < head.end_chunk(); ++chunk) {
+    const Part next = chunk_part(call, p, head, chunk);
+    const Merge merge(sum.m, next.m);
+    sum.m = merge.m;
+    sum.l = merge.l(sum.l, next.l);
+    SHOAL_UNROLL
+    for (uint i = 0; i < kDimsPerThread; ++i) sum.o[i] = merge.o(sum.o[i], next.o[i]);
+  }
+  const float inverse = exact_reciprocal(sum.l);
+  SHOAL_UNROLL
+  for (uint i = 0; i < kDimsPerThread; ++i) {
+    const uint d = threadIdx.x + i * kThreads;
+    if (d < p.head_dim) put(call, head.result + d, sum.o[i], inverse);
+  }
+}
+
+// In scratch memory: for each head of each row, and each chunk of the context, m, l and o.
+SHOAL_HOST_DEVICE uint64_t part_words(const AttentionParams& p) { return uint64_t{p.head_dim} + 2; }
+SHOAL_HOST_DEVICE uint64_t chunks_of(const AttentionParams& p) {
+  return divide_up(p.context, SHOAL_ATTENTION_CHUNK);
+}
+SHOAL_DEVICE float* scratch_part(const Call& call, const AttentionParams& p, uint head,
+                                 uint chunk) {
+  return reinterpret_cast<float*>(call.scratch) + (head * chunks_of(p) + chunk) * part_words(p);
+}
+
+template <DType T>
+__global__ void __launch_bounds__(kThreads) attend_to_chunk(Call call) {
+  const auto p = call.as<AttentionParams>();
+  const Head<T> head(call, p, blockIdx.x);
+  const uint chunk = blockIdx.y;
+  if (chunk < head.first_chunk() || chunk >= head.end_chunk()) return;
+  const Part part = chunk_part(call, p, head, chunk);
+  float* to = scratch_part(call, p, blockIdx.x, chunk);
+  if (threadIdx.x == 0) {
+    to[0] = part.m;
+    to[1] = part.l;
+  }
+  SHOAL_UNROLL
+  for (uint i = 0; i < kDimsPerThread; ++i) {
+    const uint d = threadIdx.x + i * kThreads;
+    if (d < p.head_dim) to[2 + d] = part.o[i];
+  }
+}
+
+template <DType T>
+__global__ void merge_chunks(Call call) {
+  const auto p = call.as<AttentionParams>();
+  const Head<T> head(call, p, blockIdx.x);
+  const uint d = blockIdx.y * blockDim.x + threadIdx.x;
+  if (d >= p.head_dim) return;
+  const float* part = scratch_part(call, p, blockIdx.x, head.first_chunk());
+  float m = part[0], l = part[1], o = part[2 + d];
+  for (uint chunk = head.first_chunk() + 1; chunk < head.end_chunk(); ++chunk) {
+    part = scratch_part(call, p, blockIdx.x, chunk);
+    const Merge merge(m, part[0]);
+    m = merge.m;
+    l = merge.l(l, part[1]);
+    o = merge.o(o, part[2 + d]);
+  }
+  put(call, head.result + d, o, exact_reciprocal(l));
+}
+
+// So many heads keep a card busy without cutting their contexts.
+constexpr uint64_t kHeadsToCut = 256;
+
+template <DType T>
+void enqueue_attention(Launcher& launcher, const Call& call) {
+  const auto p = call.as<AttentionParams>();
+  const uint64_t heads = uint64_t{p.rows} * p.heads;
+  const uint64_t bytes = heads * chunks_of(p) * part_words(p) * sizeof(float);
+  if (heads > kHeadsToCut || chunks_of(p) == 1 || bytes > call.scratch_bytes) {
+    return launcher.run(attend<T>, static_cast<uint>(heads), 1, kThreads, call);
+  }
+  launcher.run(attend_to_chunk<T>, static_cast<uint>(heads), static_cast<uint>(chunks_of(p)),
+               kThreads, call);
+  launcher.run(merge_chunks<T>, static_cast<uint>(heads), divide_up(p.head_dim, 64), 64, call);
+}
+
+template <DType T>
+__global__ void cache_append(Call call) {
+  const auto p = call.as<CacheAppendParams>();
+  const uint row = blockIdx.x, column = blockIdx.y * kThreads + threadIdx.x;
+  if (column >= p.width) return;
+  const RowInfo info = call.at<const RowInfo>(1)[row];
+  const uint64_t to = (uint64_t{info.sequence} * p.context + info.position) * p.width + column;
+  const float x = call.at<const float>(0)[uint64_t{row} * p.width + column];
+  if constexpr (T == DType::kF32) {
+    if (!exact_is_finite(x)) report_non_finite(call);
+    call.at<float>(2)[to] = exact_factor(x);
+  } else {
+    const uint bits = exact_float_to_half(x);
+    if ((bits & 0x7C00u) == 0x7C00u) report_non_finite(call);
+    call.at<uint16_t>(2)[to] = static_cast<uint16_t>(bits);
+  }
+}
+
+template <DType T>
+void enqueue_cache_append(Launcher& launcher, const Call& call) {
+  const auto p = call.as<CacheAppendParams>();
+  launcher.run(cache_append<T>, p.rows, divide_up(p.width, kThreads), kThreads, call);
+}
+
+const KernelEntry kEntries[] = {
+    {"attention", "f32", enqueue_attention<DType::kF32>},
+    {"attention", "f16", enqueue_attention<DType::kF16>},
+    {"cache_append", "f32", enqueue_cache_append<DType::kF32>},
+    {"cache_append", "f16", enqueue_cache_append<DType::kF16>},
+};
+
+}  // namespace
+
+KernelList attention_kernels() { return {kEntries, sizeof kEntries / sizeof kEntries[0]}; }
+
+}  // namespace shoal::compute::cuda
