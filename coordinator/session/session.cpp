@@ -33,17 +33,19 @@ Result<std::vector<int32_t>> prompt_tokens(const SessionRequest& request,
 }
 
 // All of them, or the first failure without waiting for the others: kj::joinPromises of this
-// version waits for all even when one fails.
+// version waits for all even when one fails, and looks at none before.
 kj::Promise<void> join_or_fail(std::vector<kj::Promise<void>> promises) {
   auto failure = kj::newPromiseAndFulfiller<void>();
   auto alarm = kj::heap(kj::mv(failure.fulfiller));
   auto& fulfiller = *alarm;
   auto all = kj::heapArrayBuilder<kj::Promise<void>>(promises.size());
   for (auto& promise : promises) {
-    all.add(promise.catch_([&fulfiller](kj::Exception&& exception) {
-      fulfiller->reject(kj::cp(exception));
-      kj::throwRecoverableException(kj::mv(exception));
-    }));
+    all.add(promise
+                .catch_([&fulfiller](kj::Exception&& exception) {
+                  fulfiller->reject(kj::cp(exception));
+                  kj::throwRecoverableException(kj::mv(exception));
+                })
+                .eagerlyEvaluate(nullptr));
   }
   return kj::joinPromises(all.finish())
       .exclusiveJoin(kj::mv(failure.promise))
@@ -100,7 +102,7 @@ Session::Session(SessionNeeds& needs, std::set<Session*>& live, kj::Own<SessionS
       row_(std::move(row)),
       receiver_(receiver),
       detokenizer_(std::in_place, shared_->model->tokenizer, Detokenizer::Begin::kContinuation),
-      pass_started_(needs.timer.now()) {
+      pass_began_(needs.timer.now()) {
   live_.insert(this);
   needs_.auditor.session_began(*shared_);
   summary_.id = row_.id;
@@ -140,7 +142,7 @@ void Session::stage_lost(const StageRunner& stage, const LossCause& cause) {
   note.stage = static_cast<int64_t>(stage.index());
   note.at_token = static_cast<int64_t>(summary_.ids.size());
   note.cause = cause.told;
-  pending_.push_back({std::move(note), last_token_at_.value_or(pass_started_)});
+  pending_.push_back({std::move(note), last_token_at_.value_or(pass_began_)});
   row_.failovers += 1;
   set_state("repairing", cause.stored);
 }
@@ -243,6 +245,7 @@ void Session::plan() {
   request.anchored = shared_->request.anchored;
   const Result<Plan> plan = plan_session(request, devices);
   if (!plan.ok()) rpc::throw_error(plan.error());
+  block_rows_ = plan.value().prefill.rows;
   for (const PlanStage& stage : plan.value().stages) {
     StageTrace trace;
     trace.first_fragment = stage.first_fragment;
@@ -268,42 +271,78 @@ rpc::Task<void> Session::make_all_ready() {
   }
 }
 
-rpc::Task<StepResult> Session::step_stage(size_t index, int64_t first, int64_t rows, bool draw) {
-  while (!shared_->wrong) {
-    if (!std::ranges::all_of(stages_, [](const auto& stage) { return stage->is_ready(); })) {
-      rpc::Task<void> repair = make_all_ready();
-      co_await kj::mv(repair);
-      if (shared_->wrong) break;
-      set_state("running");
-      receiver_.stages(stages());
-      for (const auto& stage : stages_) stage->stand_by();
-    }
-    rpc::Task<StepResult> step = stages_[index]->step(first, rows, draw);
-    StepResult result = co_await kj::mv(step);
-    if (!result.lost) co_return kj::mv(result);
-  }
-  StepResult none;
-  none.lost = true;
-  co_return kj::mv(none);
+// What the stages' parts of one pass share.
+struct Session::Pass {
+  int64_t end = 0;  // To this position.
+  // A stage that has no rows to go on with waits for one of these; null when it does not.
+  std::vector<kj::Own<kj::PromiseFulfiller<void>>> rows_came;
+  int32_t token = -1;  // Drawn after the last row.
+};
+
+rpc::Task<void> Session::repair(StageRunner& stage) {
+  ++repairs_;
+  kj::Promise<void> making = stage.make_ready();
+  co_await kj::mv(making);
+  if (--repairs_ > 0) co_return;
+  set_state("running");
+  receiver_.stages(stages());
+  for (const auto& other : stages_) other->stand_by();
 }
 
-// One block of positions through all stages. The token, or -1 when none is drawn; what it did is
-// worth nothing once a check has found something wrong.
-rpc::Task<int32_t> Session::pass(int64_t first, int64_t rows, bool draw) {
-  pass_started_ = needs_.timer.now();
-  for (size_t i = 0; i < stages_.size(); ++i) {
-    const bool tail = i + 1 == stages_.size();
-    rpc::Task<StepResult> step = step_stage(i, first, rows, draw && tail);
+// One stage's part: block after block, each as soon as the stage before has given it. So several
+// stages work on a prompt at once, and one that is lost is replaced while the others go on.
+rpc::Task<void> Session::run_stage(size_t index, Pass& pass) {
+  StageRunner& stage = *stages_[index];
+  const bool tail = index + 1 == stages_.size();
+  const auto give_next = [&pass, index, tail] {
+    if (!tail && pass.rows_came[index + 1]) pass.rows_came[index + 1]->fulfill();
+  };
+  while (!shared_->wrong && stage.completed() < pass.end) {
+    if (!stage.is_ready()) {
+      rpc::Task<void> repairing = repair(stage);
+      co_await kj::mv(repairing);
+      continue;
+    }
+    const int64_t first = stage.completed();
+    const int64_t given =
+        index == 0 ? pass.end : static_cast<int64_t>(shared_->stages[index].inputs->rows());
+    const int64_t rows = std::min(block_rows_, given - first);
+    if (rows == 0) {
+      auto came = kj::newPromiseAndFulfiller<void>();
+      pass.rows_came[index] = kj::mv(came.fulfiller);
+      kj::Promise<void> change = came.promise.exclusiveJoin(needs_.pool.gone(*stage.place()));
+      co_await kj::mv(change);
+      pass.rows_came[index] = nullptr;
+      continue;
+    }
+    const bool draw = tail && first + rows == pass.end;
+    rpc::Task<StepResult> step = stage.step(first, rows, draw);
     const StepResult result = co_await kj::mv(step);
-    if (result.lost || shared_->wrong) break;
-    if (!tail) {
-      const Result<void> kept = stages_[i + 1]->keep(result.hidden);
+    if (result.lost) continue;
+    if (tail) {
+      pass_began_ = needs_.timer.now();
+      if (draw) pass.token = result.tokens.front();
+    } else {
+      const Result<void> kept = stages_[index + 1]->keep(result.hidden);
       if (!kept.ok()) rpc::throw_error(kept.error());
-    } else if (draw) {
-      co_return int32_t{result.tokens.front()};
+      give_next();
     }
   }
-  co_return int32_t{-1};
+  give_next();  // Who waits for rows that do not come any more is not to wait.
+}
+
+// All tokens through all stages, and the one that is drawn after them. What it did is worth nothing
+// once a check has found something wrong.
+rpc::Task<int32_t> Session::pass() {
+  pass_began_ = needs_.timer.now();
+  Pass pass;
+  pass.end = static_cast<int64_t>(shared_->tokens.size());
+  pass.rows_came.resize(stages_.size());
+  std::vector<kj::Promise<void>> parts;
+  for (size_t i = 0; i < stages_.size(); ++i) parts.push_back(run_stage(i, pass));
+  kj::Promise<void> all = join_or_fail(kj::mv(parts));
+  co_await kj::mv(all);
+  co_return int32_t{pass.token};
 }
 
 rpc::Task<void> Session::generate() {
@@ -322,14 +361,9 @@ rpc::Task<void> Session::generate() {
   while (true) {
     if (shared_->wrong) undo_wrong();
     const auto length = static_cast<int64_t>(shared_->tokens.size());
-    const int64_t first = done_;
-    const int64_t rows = std::min(shared_->rows_max, length - first);
-    const bool draw = first + rows == length;
-    rpc::Task<int32_t> block = pass(first, rows, draw);
-    const int32_t token = co_await kj::mv(block);
+    rpc::Task<int32_t> passing = pass();
+    const int32_t token = co_await kj::mv(passing);
     if (shared_->wrong) continue;
-    done_ = first + rows;
-    if (!draw) continue;
     if (!first_token) first_token = needs_.timer.now();
     rpc::Task<void> emitting = emit(token);
     co_await kj::mv(emitting);
@@ -365,9 +399,7 @@ void Session::undo_wrong() {
     summary_.text.clear();
     for (const int32_t token : summary_.ids) summary_.text += detokenizer_->push(token);
   }
-  // In the midst of a block, some stages are ahead of what has been through all of them.
-  done_ = std::min(done_, wrong.first);
-  shared_->rewinds.push_back(done_);
+  shared_->rewinds.push_back(wrong.first);
   std::string cause = "a check found wrong answers of its host";
   if (taken_back > 0) {
     const std::string count = std::to_string(taken_back);
@@ -380,7 +412,7 @@ void Session::undo_wrong() {
                         {}, row_.id);
   }
   for (size_t i = 0; i < stages_.size(); ++i) {
-    stages_[i]->rewind(done_);
+    stages_[i]->rewind(wrong.first);
     const bool told = i != wrong.stage || taken_back == 0;
     if (i == wrong.stage && stages_[i]->give_up_liar(cause)) continue;
     if (!told) stage_lost(*stages_[i], in_our_words(cause));

@@ -48,8 +48,10 @@ class Session final : public StageRunner::Owner {
   void plan();
   rpc::Task<void> generate();
   rpc::Task<void> make_all_ready();
-  rpc::Task<StepResult> step_stage(size_t index, int64_t first, int64_t rows, bool draw);
-  rpc::Task<int32_t> pass(int64_t first, int64_t rows, bool draw);
+  struct Pass;
+  rpc::Task<void> repair(StageRunner& stage);
+  rpc::Task<void> run_stage(size_t index, Pass& pass);
+  rpc::Task<int32_t> pass();
   rpc::Task<void> emit(int32_t token);
   void undo_wrong();
   void report_failovers();
@@ -69,11 +71,12 @@ class Session final : public StageRunner::Owner {
   std::optional<Detokenizer> detokenizer_;  // Never empty.
   std::vector<std::unique_ptr<StageRunner>> stages_;
   SessionSummary summary_;
-  int64_t done_ = 0;  // Positions that have been through all stages.
+  int64_t block_rows_ = 1;  // Of a long text: so many go into a stage at a time.
+  int repairs_ = 0;         // On their way.
   bool receiver_gone_ = false;
   bool finished_ = false;
   std::optional<kj::TimePoint> last_token_at_;
-  kj::TimePoint pass_started_;
+  kj::TimePoint pass_began_;  // Or the last block of it that has been through all stages.
   std::vector<PendingFailover> pending_;  // Until the next token ends their gap.
 };
 

@@ -63,6 +63,7 @@ class StageRunner {
   std::vector<EndedLease> release();
 
   size_t index() const { return index_; }
+  int64_t completed() const { return completed_; }  // Positions whose output the session has.
   const std::optional<StageWho>& who() const { return who_; }  // Who ran it last.
   const DevicePlace* place() const { return device_ == nullptr ? nullptr : &device_->place(); }
   double seconds_per_token() const;  // Predicted; 0 while it has no device.

@@ -26,6 +26,9 @@ constexpr double kEvennessWeightAsked = 4.0;
 constexpr double kTiePart = 1e-4;
 constexpr int kLeavingRoundsMax = 4;   // Then only devices that stay are planned with.
 constexpr double kSecondsMin = 1e-12;  // So that nothing is divided by no time at all.
+// What a block of a prompt costs besides at each stage, the coordinator's own work for a step: so
+// nothing is cut smaller for less.
+constexpr double kBlockSeconds = 5e-4;
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
 double rate_or(double measured, double cautious) { return measured > 0 ? measured : cautious; }
@@ -334,6 +337,51 @@ double pass_seconds(const PlanRequest& request, std::span<const PlanDevice> devi
   return seconds;
 }
 
+// How long blocks of a prompt take, the stages' sums being made once.
+class BlockTimes {
+ public:
+  BlockTimes(const PlanRequest& request, std::span<const PlanDevice> devices,
+             std::span<const PlanStage> stages)
+      : request_(request) {
+    for (const PlanStage& stage : stages) {
+      const auto same = std::ranges::find(stages, stage.device, &PlanStage::device);
+      stages_.push_back({devices[stage.device], stage, sum_of(range_of(request, stage)),
+                         static_cast<size_t>(same - stages.begin())});
+    }
+    busy_.resize(stages.size());
+  }
+
+  struct Seconds {
+    double all = 0, slowest = 0;  // Of all stages, and of the device that takes longest.
+  };
+  Seconds of(int64_t rows) {
+    Seconds seconds;
+    std::ranges::fill(busy_, 0);
+    for (const Stage& stage : stages_) {
+      const double one =
+          std::max(stage.device.hop_seconds, 0.0) + compute_seconds(stage.sum, stage.device, rows) +
+          transfer_seconds(request_, stage.device, static_cast<size_t>(stage.range.first_fragment),
+                           static_cast<size_t>(stage.range.last_fragment), rows);
+      seconds.all += one;
+      // A device with two stages does one after the other.
+      busy_[stage.slot] += one;
+      seconds.slowest = std::max(seconds.slowest, busy_[stage.slot]);
+    }
+    return seconds;
+  }
+
+ private:
+  struct Stage {
+    const PlanDevice& device;
+    PlanStage range;
+    RangeSum sum;
+    size_t slot;  // The first stage of the same device.
+  };
+  const PlanRequest& request_;
+  std::vector<Stage> stages_;
+  std::vector<double> busy_;
+};
+
 std::string mebibytes(Bytes bytes) {
   return std::to_string((bytes.count + kMebibyte.count - 1) / kMebibyte.count) + " MiB";
 }
@@ -472,15 +520,35 @@ double plan_cost(const PlanRequest& request, std::span<const PlanDevice> devices
   return cost;
 }
 
+PrefillPlan plan_prefill(const PlanRequest& request, std::span<const PlanDevice> devices,
+                         std::span<const PlanStage> stages) {
+  if (request.prompt_rows <= 0) return {};
+  BlockTimes times(request, devices, stages);
+  PrefillPlan best;
+  double least = kNever;
+  for (int64_t rows = std::min(request.rows_max, request.prompt_rows); rows >= 1; --rows) {
+    const int64_t blocks = (request.prompt_rows + rows - 1) / rows;
+    const int64_t rest = request.prompt_rows - (blocks - 1) * rows;
+    // The first block takes its way through all stages; the others leave the slowest one by one.
+    const BlockTimes::Seconds block = times.of(rows);
+    double seconds = block.all;
+    if (blocks > 1) {
+      seconds += static_cast<double>(blocks - 2) * block.slowest + times.of(rest).slowest;
+    }
+    const double with_steps =
+        seconds + kBlockSeconds * static_cast<double>(blocks - 1 + std::ssize(stages));
+    if (with_steps >= least) continue;
+    least = with_steps;
+    best = {rows, seconds};
+  }
+  return best;
+}
+
 double session_seconds(const PlanRequest& request, std::span<const PlanDevice> devices,
                        std::span<const PlanStage> stages) {
-  const int64_t whole = request.prompt_rows / request.rows_max;
-  const int64_t rest = request.prompt_rows % request.rows_max;
-  const auto pass = [&](int64_t rows) { return pass_seconds(request, devices, stages, rows); };
-  double seconds = static_cast<double>(request.tokens) * pass(1);
-  if (whole > 0) seconds += static_cast<double>(whole) * pass(request.rows_max);
-  if (rest > 0) seconds += pass(rest);
-  return seconds * kTimeReserve;
+  const double tokens =
+      static_cast<double>(request.tokens) * pass_seconds(request, devices, stages, 1);
+  return (plan_prefill(request, devices, stages).seconds + tokens) * kTimeReserve;
 }
 
 namespace {
@@ -543,6 +611,7 @@ Result<Plan> plan_over(const PlanRequest& request, std::span<const PlanDevice> d
   plan.seconds_per_token = pass_seconds(request, devices, plan.stages, 1);
   plan.tokens_per_second =
       static_cast<double>(request.streams) / busiest_seconds(request, devices, plan.stages);
+  plan.prefill = plan_prefill(request, devices, plan.stages);
   plan.seconds = session_seconds(request, devices, plan.stages);
   return plan;
 }

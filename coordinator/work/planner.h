@@ -57,8 +57,15 @@ struct PlanStage {
   int64_t first_fragment = 0, last_fragment = 0;
 };
 
+// How a prompt goes through the stages: in blocks, one behind the other.
+struct PrefillPlan {
+  int64_t rows = 1;    // Of a block.
+  double seconds = 0;  // Until the last row has left the last stage, predicted.
+};
+
 struct Plan {
   std::vector<PlanStage> stages;
+  PrefillPlan prefill;
   double seconds_per_token = 0;  // Of one text, predicted.
   double tokens_per_second = 0;  // Of all texts, when enough are on their way to keep all busy.
   double seconds = 0;            // Of the whole session, likewise, with a reserve.
@@ -87,6 +94,11 @@ double stage_seconds(std::span<const FragmentCost> fragments, const PlanDevice& 
 // end. kInvalid when the request makes no sense, kUnavailable with one sentence for a person when
 // the devices cannot do it.
 Result<Plan> plan_session(const PlanRequest& request, std::span<const PlanDevice> devices);
+
+// The size of block with which a prompt is through soonest. Large blocks read the weights seldom;
+// with small ones the last stage has to wait less long for its first.
+PrefillPlan plan_prefill(const PlanRequest& request, std::span<const PlanDevice> devices,
+                         std::span<const PlanStage> stages);
 
 // How long a session takes over these stages, with a reserve.
 double session_seconds(const PlanRequest& request, std::span<const PlanDevice> devices,

@@ -102,6 +102,7 @@ class PlannerTest : public QObject {
   void splits_evenly_when_nothing_else_matters();
   void fixed_costs_and_links_count();
   void throughput_takes_no_more_stages_than_it_gains_by();
+  void a_prompt_goes_in_blocks_that_suit_its_stages();
   void a_move_must_pay();
   void steps_tell_how_fast_a_device_is();
   void a_plan_says_why();
@@ -308,6 +309,50 @@ void PlannerTest::fixed_costs_and_links_count() {
 }
 
 // Twelve fragments on devices of which two suffice by memory.
+// Goal: blocks are as large as a step may be where nothing is won by small ones, and smaller where
+// other stages would wait for the first one; each limit from both sides.
+void PlannerTest::a_prompt_goes_in_blocks_that_suit_its_stages() {
+  std::vector<FragmentCost> fragments = {fragment(1'000), fragment(1'000)};
+  for (FragmentCost& one : fragments) one.flops_per_row = Flops{10'000};
+  PlanRequest request;
+  request.fragments = fragments;
+  request.rows_max = 64;
+  request.prompt_rows = 512;
+  // A millisecond reads a fragment's weights; 10 ms compute a row of it.
+  std::vector<PlanDevice> devices = {device(10'000'000), device(10'000'000)};
+  for (PlanDevice& one : devices) one.flops_per_second = 1e6;
+  const std::vector<PlanStage> one = {{0, 0, 1}};
+  const std::vector<PlanStage> two = {{0, 0, 0}, {1, 1, 1}};
+  const std::vector<PlanStage> twins = {{0, 0, 0}, {0, 1, 1}};
+  // One device works all the time whatever the blocks: in as few steps as can be.
+  QCOMPARE(plan_prefill(request, devices, one).rows, int64_t{64});
+  QCOMPARE(plan_prefill(request, devices, one).seconds, 512 * 0.02);
+  // Two share the work, and the second waits for its first block.
+  const PrefillPlan shared = plan_prefill(request, devices, two);
+  QVERIFY2(shared.rows > 2 && shared.rows < 16, qPrintable(QString::number(shared.rows)));
+  QVERIFY(shared.seconds < 512 * 0.01 * 1.04 && shared.seconds > 512 * 0.01);
+  // One that holds both ends has nobody to share with.
+  QVERIFY(plan_prefill(request, devices, twins).seconds > 512 * 0.02 * 0.999);
+  // A long way makes blocks large, and so do weights that take long to read.
+  for (PlanDevice& device : devices) device.hop_seconds = 0.2;
+  QVERIFY(plan_prefill(request, devices, two).rows > shared.rows);
+  for (PlanDevice& device : devices) {
+    device.hop_seconds = 0;
+    device.weight_bytes_per_second = 1'000 / 0.3;
+  }
+  const PrefillPlan reading = plan_prefill(request, devices, two);
+  QVERIFY(reading.rows >= 30);
+  // Never more than a step may have, nor than there is; and never none.
+  request.rows_max = 5;
+  QCOMPARE(plan_prefill(request, devices, two).rows, int64_t{5});
+  request.rows_max = 64;
+  request.prompt_rows = 3;
+  QCOMPARE(plan_prefill(request, devices, two).rows, int64_t{3});
+  request.prompt_rows = 0;
+  QCOMPARE(plan_prefill(request, devices, two).rows, int64_t{1});
+  QCOMPARE(plan_prefill(request, devices, two).seconds, 0.0);
+}
+
 void PlannerTest::throughput_takes_no_more_stages_than_it_gains_by() {
   const std::vector<FragmentCost> fragments(12, fragment(100));
   PlanRequest request;

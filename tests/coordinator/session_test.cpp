@@ -94,6 +94,10 @@ class SessionTest : public QObject {
   void refuses_what_cannot_be();
   void a_lost_host_changes_nothing_data();
   void a_lost_host_changes_nothing();
+  void a_prompt_keeps_several_stages_busy();
+  void a_host_lost_while_others_work_on_the_prompt_changes_nothing();
+  void a_lie_found_while_others_work_on_the_prompt_is_undone();
+  void a_call_dropped_in_the_midst_of_a_prompt_frees_everything();
   void a_host_that_is_killed_between_tokens_changes_nothing();
   void several_losses_at_once_and_in_repair_change_nothing();
   void a_host_may_come_back();
@@ -110,7 +114,7 @@ class SessionTest : public QObject {
   void a_lie_that_is_found_late_is_told_and_ends_the_liars_work();
   void a_liar_that_checks_is_named_itself();
   void without_a_trusted_host_two_outvote_one();
-  void a_lie_inside_a_block_is_taken_back_from_the_blocks_begin();
+  void a_lie_inside_a_block_is_taken_back_from_where_it_begins();
   void two_liars_cost_no_honest_host_anything();
   void a_neighbour_of_a_liar_is_not_blamed_for_it();
   void a_liars_other_stages_are_looked_at();
@@ -361,6 +365,122 @@ void SessionTest::a_lost_host_changes_nothing() {
   if (victim.fault != Fault::kHang && victim.fault != Fault::kStall)
     QVERIFY(run.failovers[0].gap_ms < 500);
   QCOMPARE(scene.stages_open(), 0);
+}
+
+// Goal: a stage gets its next block while later stages are still at the one before. Method: a stage
+// answers no block of the prompt before the stage ahead of it has been asked for the next one, so
+// one block at a time would never end.
+void SessionTest::a_prompt_keeps_several_stages_busy() {
+  Scene scene(3, [](CoordinatorSettings& settings) { settings.session.rows_max = 5; });
+  World& world = scene.world;
+  const Generated reference = world.generate({});
+  QCOMPARE(reference.prompt_ids.size(), size_t{14});  // Three blocks.
+  constexpr uint32_t kLastBlock = 10;
+  std::array<std::set<uint32_t>, 3> asked;
+  struct Wait {
+    size_t stage;
+    uint32_t first;
+    kj::Own<kj::PromiseFulfiller<void>> end;
+  };
+  std::vector<Wait> waits;
+  for (size_t stage = 0; stage < 3; ++stage) {
+    scene.host_of_stage(reference, stage).before_answer =
+        [&, stage](uint32_t first) -> kj::Promise<void> {
+      asked[stage].insert(first);
+      for (Wait& wait : waits) {
+        if (wait.stage == stage && wait.first == first) wait.end->fulfill();
+      }
+      if (stage == 0 || first >= kLastBlock || asked[stage - 1].contains(first + 5)) {
+        return kj::READY_NOW;
+      }
+      auto pair = kj::newPromiseAndFulfiller<void>();
+      waits.push_back({stage - 1, first + 5, kj::mv(pair.fulfiller)});
+      return kj::mv(pair.promise);
+    };
+  }
+  const Generated run = world.generate({});
+  QCOMPARE(run.ids, reference.ids);
+  QCOMPARE(run.hosts, reference.hosts);
+  QVERIFY(run.failovers.empty());
+  QCOMPARE(run.relayed_bytes, reference.relayed_bytes);
+  for (const std::set<uint32_t>& firsts : asked) {
+    QVERIFY(firsts.contains(0) && firsts.contains(5) && firsts.contains(kLastBlock));
+  }
+}
+
+// Goal: as above, whichever stage is lost at whichever block, and when two are lost at once.
+void SessionTest::a_host_lost_while_others_work_on_the_prompt_changes_nothing() {
+  const std::string prompt = "a prompt of several blocks, in which hosts leave";
+  for (const auto& [stage, block, two] :
+       {std::tuple(0, 0, false), std::tuple(0, 4, false), std::tuple(1, 4, false),
+        std::tuple(2, 1, false), std::tuple(2, 9, false), std::tuple(0, 4, true),
+        std::tuple(1, 3, true)}) {
+    Scene scene(6, [](CoordinatorSettings& settings) { settings.session.rows_max = 5; });
+    World& world = scene.world;
+    const Generated reference = world.generate({.prompt = prompt});
+    QVERIFY(reference.prompt_ids.size() > 45);  // Ten blocks.
+    for (auto& host : world.hosts) host->step_ms = 20;
+    // So that there is always something ahead of it and behind it.
+    scene.host_of_stage(reference, 1).step_ms = 30;
+    FakeHost& victim = scene.host_of_stage(reference, static_cast<size_t>(stage));
+    victim.fault = Fault::kDrop;
+    victim.fault_at_step = block;
+    FakeHost& next = scene.host_of_stage(reference, static_cast<size_t>((stage + 1) % 3));
+    if (two) {
+      next.fault = Fault::kDrop;
+      next.fault_at_step = block - 1;
+    }
+    const Generated run = world.generate({.prompt = prompt});
+    const std::string name = "stage " + std::to_string(stage) + ", block " + std::to_string(block);
+    QVERIFY2(run.ids == reference.ids, name.c_str());
+    QVERIFY2(run.failovers.size() == (two ? 2 : 1), name.c_str());
+    QVERIFY2(run.failovers[0].at_token == 0, name.c_str());
+    QCOMPARE(scene.stages_open(), 0);
+  }
+}
+
+// Goal: what a check finds while a prompt is still on its way is undone in all stages, those that
+// are ahead of it as well, and nothing wrong was sent.
+void SessionTest::a_lie_found_while_others_work_on_the_prompt_is_undone() {
+  for (const auto& [stage, tail_ms] : {std::pair(0, 40), std::pair(1, 40), std::pair(1, 200)}) {
+    Scene scene(6, with_checks);
+    World& world = scene.world;
+    for (size_t i = 0; i < 3; ++i) world.hosts[i]->options.bytes_per_second = 4e9;
+    for (auto& host : world.hosts) host->report();
+    world.trust(*world.hosts[5]);
+    const GenerateAsk ask{.prompt = std::string(120, 'p')};
+    const Generated reference = world.generate(ask);
+    world.pass_time(Millis{20'000});
+    FakeHost& liar = scene.host_of_stage(reference, static_cast<size_t>(stage));
+    liar.lies_from = 7;
+    for (auto& host : world.hosts) host->step_ms = 40;
+    scene.host_of_stage(reference, 2).step_ms = static_cast<uint64_t>(tail_ms);
+    const Generated run = world.generate(ask);
+    QCOMPARE(run.ids, reference.ids);
+    QCOMPARE(run.streamed, run.ids);
+    QCOMPARE(run.failovers.size(), size_t{1});
+    QCOMPARE(run.failovers[0].at_token, 0u);
+    world.pass_time(Millis{30'000});
+    QCOMPARE(scene.count_in(world.events_text(), "liar_found"), 1);
+    for (auto& host : world.hosts) QCOMPARE(scene.pending_of(*host), size_t{0});
+    QCOMPARE(scene.stages_open(), 0);
+  }
+}
+
+void SessionTest::a_call_dropped_in_the_midst_of_a_prompt_frees_everything() {
+  Scene scene(3, [](CoordinatorSettings& settings) { settings.session.rows_max = 5; });
+  for (auto& host : scene.world.hosts) host->step_ms = 50;
+  {
+    kj::Promise<Generated> running =
+        scene.world.generate_promise({.prompt = std::string(100, 'p')});
+    scene.world.pass_time(Millis{400});
+    QCOMPARE(scene.stages_open(), 3);
+  }
+  scene.world.pass_time(Millis{200});
+  QCOMPARE(scene.stages_open(), 0);
+  for (auto& host : scene.world.hosts) host->step_ms = 0;
+  const Generated run = scene.world.generate({});
+  QCOMPARE(run.ids, toy_tokens(run.prompt_ids, 12, 5));
 }
 
 void SessionTest::a_host_that_is_killed_between_tokens_changes_nothing() {
@@ -775,7 +895,7 @@ void SessionTest::without_a_trusted_host_two_outvote_one() {
 }
 
 // Goal: a lie is undone though later stages have not come to its rows yet.
-void SessionTest::a_lie_inside_a_block_is_taken_back_from_the_blocks_begin() {
+void SessionTest::a_lie_inside_a_block_is_taken_back_from_where_it_begins() {
   Scene scene(6, with_checks);
   for (size_t i = 0; i < 3; ++i) scene.world.hosts[i]->options.bytes_per_second = 4e9;
   for (auto& host : scene.world.hosts) host->report();

@@ -51,8 +51,14 @@ class FakeStageServer final : public rpc::Stage::Server {
         rpc::throw_error({ErrorCode::kNonFinite,
                           host_.refusal.empty() ? "an op made an infinity" : host_.refusal});
     }
-    if (host_.step_ms == 0) return answer(kj::mv(context), faulty);
+    if (host_.step_ms == 0 && !host_.before_answer) return answer(kj::mv(context), faulty);
     context.allowCancellation();
+    if (host_.before_answer) {
+      const uint32_t first = context.getParams().getInput().getPositions()[0];
+      return host_.before_answer(first).then([this, context = kj::mv(context), faulty]() mutable {
+        return answer(kj::mv(context), faulty);
+      });
+    }
     return host_.world.timer.afterDelay(static_cast<int64_t>(host_.step_ms) * kj::MILLISECONDS)
         .then([this, context = kj::mv(context), faulty]() mutable {
           return answer(kj::mv(context), faulty);

@@ -84,8 +84,10 @@ class FakeHost {
   // Its answers for positions from this one on are wrong, but look like answers. -1: none is.
   int64_t lies_from = -1;
   uint64_t step_ms = 0;  // How long a step takes.
-  bool silent = false;   // Sends no pings.
-  int full_opens = 0;    // Refuses so many openings, as it has no room.
+  // When set, called at a step's beginning with its first position; the step is answered after it.
+  std::function<kj::Promise<void>(uint32_t first)> before_answer;
+  bool silent = false;  // Sends no pings.
+  int full_opens = 0;   // Refuses so many openings, as it has no room.
   bool read_shards_on_open = true;
   std::vector<SecretBytes> keys_seen;
   std::string refusal;  // What its errors say; empty: something usual.
