@@ -2,7 +2,11 @@
 // card is here. Method: its kernels run as C++ on the shim, threads in random order; the shim's own
 // faults are planted and must be found. What a card alone can show is tests/device/run.
 
-#include <QtTest>
+#include <QFile>
+#include <QRegularExpression>
+#include <QSet>
+#include <QTest>
+
 #include <map>
 
 #include "compute/backends/cpu/cpu_backend.h"
@@ -242,6 +246,16 @@ class CudaTest : public QObject {
                  (name + (difference.ok() ? "" : difference.error().message)).c_str());
         QVERIFY2(difference.value().empty(), (name + difference.value()).c_str());
       }
+    }
+  }
+
+  // What attention leaves for its second kernel may not fit; then that does all of it.
+  void attention_gives_the_same_bits_without_scratch_memory() {
+    const auto device = open_shim({.scratch_bytes = 256});
+    for (const OpSample& sample : op_spec(OpKind::kAttention).samples()) {
+      const auto difference = compare_sample(*device, op_spec(OpKind::kAttention), sample);
+      QVERIFY2(difference.ok(), difference.ok() ? "" : difference.error().message.c_str());
+      QVERIFY2(difference.value().empty(), (sample.label + ": " + difference.value()).c_str());
     }
   }
 

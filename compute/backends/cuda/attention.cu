@@ -14,49 +14,69 @@ constexpr uint kThreads = SHOAL_ATTENTION_CHUNK * SHOAL_SUM_LANES;
 constexpr uint kHeadDimMax = 512;  // As graph/limits.h has it.
 constexpr uint kDimsPerThread = kHeadDimMax / kThreads;
 
-// The only place that knows where a position's keys and values lie.
+// Where a row stands, and where the caches keep the positions that it sees: the only place that
+// knows how a row's information and the caches lie.
+struct RowPlaces {
+  uint position;
+  const uint* pages = nullptr;  // Of SHOAL_ATTENTION_CHUNK positions each,
+  uint64_t first = 0;           // or, where caches have none, position 0.
+
+  SHOAL_DEVICE uint64_t of(uint j) const {
+    if (pages == nullptr) return first + j;
+    return uint64_t{pages[j / SHOAL_ATTENTION_CHUNK]} * SHOAL_ATTENTION_CHUNK +
+           j % SHOAL_ATTENTION_CHUNK;
+  }
+};
+template <class Params>
+SHOAL_DEVICE RowPlaces places_of(const uint* row_info, const Params& p, uint row) {
+  RowPlaces places;
+  places.position = row_info[2 * row + 1];
+  if constexpr (requires { p.context; }) {
+    places.first = uint64_t{row_info[2 * row]} * p.context;
+  } else {
+    places.pages = row_info + row_info[2 * row];
+  }
+  return places;
+}
+
+// Keys or values of one head.
 template <DType T>
 struct State {
   const std::byte* at;
-  uint64_t base, stride;  // In elements: of a sequence's head, and from position to position.
+  uint64_t first, stride;  // In elements: of the head, and from place to place.
 
-  SHOAL_DEVICE State(const std::byte* state, const AttentionParams& p, uint sequence, uint kv_head)
-      : at(state) {
-    stride = uint64_t{p.kv_heads} * p.head_dim;
-    base = uint64_t{sequence} * p.context * stride + uint64_t{kv_head} * p.head_dim;
-  }
   // No half is small enough for exact_factor() to change it.
-  SHOAL_DEVICE float factor(uint position, uint d) const {
-    const uint64_t i = base + position * stride + d;
+  SHOAL_DEVICE float factor(uint64_t place, uint d) const {
+    const uint64_t i = first + place * stride + d;
     if constexpr (T == DType::kF32) return exact_factor(reinterpret_cast<const float*>(at)[i]);
     return exact_half_to_float(reinterpret_cast<const uint16_t*>(at)[i]);
   }
 };
 
-// Which positions a head of a row sees, and where its numbers lie.
+// A head of a row: which positions it sees, and where its numbers lie.
 template <DType T>
 struct Head {
   State<T> keys, values;
+  RowPlaces places;
   const float* q;
   float* result;
   uint seen_from, length;
 
-  SHOAL_DEVICE Head(const Call& call, const AttentionParams& p, uint head_of_all)
-      : Head(call, p, call.at<const RowInfo>(3)[head_of_all / p.heads],
-             head_of_all % p.heads / (p.heads / p.kv_heads), uint64_t{head_of_all} * p.head_dim) {}
-  SHOAL_DEVICE uint first_chunk() const { return seen_from / SHOAL_ATTENTION_CHUNK; }
-  SHOAL_DEVICE uint end_chunk() const { return divide_up(length, SHOAL_ATTENTION_CHUNK); }
-
- private:
-  SHOAL_DEVICE Head(const Call& call, const AttentionParams& p, RowInfo row, uint kv_head,
-                    uint64_t at)
-      : keys(call.buffers[1], p, row.sequence, kv_head),
-        values(call.buffers[2], p, row.sequence, kv_head),
-        q(call.at<const float>(0) + at),
-        result(call.at<float>(4) + at),
-        length(row.position + 1) {
+  SHOAL_DEVICE Head(const Call& call, const AttentionParams& p, uint head_of_all) {
+    const uint row = head_of_all / p.heads;
+    const uint kv_head = head_of_all % p.heads / (p.heads / p.kv_heads);
+    keys.at = call.buffers[1];
+    values.at = call.buffers[2];
+    keys.first = values.first = uint64_t{kv_head} * p.head_dim;
+    keys.stride = values.stride = uint64_t{p.kv_heads} * p.head_dim;
+    places = places_of(call.at<const uint>(3), p, row);
+    q = call.at<const float>(0) + uint64_t{head_of_all} * p.head_dim;
+    result = call.at<float>(4) + uint64_t{head_of_all} * p.head_dim;
+    length = places.position + 1;
     seen_from = p.window == 0 || length <= p.window ? 0 : length - p.window;
   }
+  SHOAL_DEVICE uint first_chunk() const { return seen_from / SHOAL_ATTENTION_CHUNK; }
+  SHOAL_DEVICE uint end_chunk() const { return divide_up(length, SHOAL_ATTENTION_CHUNK); }
 };
 
 // A head over one chunk, or over several of them merged.
@@ -69,13 +89,14 @@ struct Part {
 template <DType T>
 SHOAL_DEVICE float score(const AttentionParams& p, const Head<T>& head, uint position, bool seen) {
   const uint lane = threadIdx.x % SHOAL_SUM_LANES;
+  const uint64_t place = seen ? head.places.of(position) : 0;
   float sum = 0.0f;
   for (uint first = 0; first < p.head_dim; first += SHOAL_SUM_CHUNK) {
     const uint end = first + SHOAL_SUM_CHUNK < p.head_dim ? first + SHOAL_SUM_CHUNK : p.head_dim;
     float part = 0.0f;
     if (seen) {
       for (uint d = first + lane; d < end; d += SHOAL_SUM_LANES) {
-        part = part + exact_factor(head.q[d]) * head.keys.factor(position, d);
+        part = part + exact_factor(head.q[d]) * head.keys.factor(place, d);
       }
     }
     const float chunk = sum_of_lanes(part);
@@ -131,7 +152,9 @@ SHOAL_DEVICE Part chunk_part(const Call& call, const AttentionParams& p, const H
     const uint d = threadIdx.x + i * kThreads;
     if (d >= p.head_dim) break;
     float o = 0.0f;
-    for (uint j = 0; j < count; ++j) o = o + weights[j] * head.values.factor(first + j, d);
+    for (uint j = 0; j < count; ++j) {
+      o = o + weights[j] * head.values.factor(head.places.of(first + j), d);
+    }
     part.o[i] = o;
   }
   __syncthreads();  // Until all have read, the next chunk may not write.
@@ -159,9 +182,7 @@ SHOAL_DEVICE void put(const Call& call, float* at, float o, float inverse) {
 }
 
 template <DType T>
-__global__ void __launch_bounds__(kThreads) attend(Call call) {
-  const auto p = call.as<AttentionParams>();
-  const Head<T> head(call, p, blockIdx.x);
+SHOAL_DEVICE void attend_to_all(const Call& call, const AttentionParams& p, const Head<T>& head) {
   Part sum = chunk_part(call, p, head, head.first_chunk());
   for (uint chunk = head.first_chunk() + 1; chunk < head.end_chunk(); ++chunk) {
     const Part next = chunk_part(call, p, head, chunk);
@@ -179,67 +200,73 @@ __global__ void __launch_bounds__(kThreads) attend(Call call) {
   }
 }
 
-// In scratch memory: for each head of each row, and each chunk of the context, m, l and o.
-SHOAL_HOST_DEVICE uint64_t part_words(const AttentionParams& p) { return uint64_t{p.head_dim} + 2; }
-SHOAL_HOST_DEVICE uint64_t chunks_of(const AttentionParams& p) {
-  return divide_up(p.context, SHOAL_ATTENTION_CHUNK);
+template <DType T>
+__global__ void __launch_bounds__(kThreads) attend(Call call) {
+  const auto p = call.as<AttentionParams>();
+  attend_to_all(call, p, Head<T>(call, p, blockIdx.x));
 }
-SHOAL_DEVICE float* scratch_part(const Call& call, const AttentionParams& p, uint head,
-                                 uint chunk) {
-  return reinterpret_cast<float*>(call.scratch) + (head * chunks_of(p) + chunk) * part_words(p);
+
+// Scratch memory, shared evenly by all heads of all rows: m, l and o of each chunk that a head
+// sees. Null where they are too many, which only the card knows.
+template <DType T>
+SHOAL_DEVICE float* scratch_of(const Call& call, const AttentionParams& p, const Head<T>& head) {
+  const uint64_t words = call.scratch_bytes / sizeof(float) / gridDim.x;
+  const uint64_t chunks = head.end_chunk() - head.first_chunk();
+  if (chunks * (p.head_dim + 2) > words) return nullptr;
+  return reinterpret_cast<float*>(call.scratch) + blockIdx.x * words;
 }
 
 template <DType T>
-__global__ void __launch_bounds__(kThreads) attend_to_chunk(Call call) {
+__global__ void __launch_bounds__(kThreads) attend_to_chunks(Call call) {
   const auto p = call.as<AttentionParams>();
   const Head<T> head(call, p, blockIdx.x);
-  const uint chunk = blockIdx.y;
-  if (chunk < head.first_chunk() || chunk >= head.end_chunk()) return;
-  const Part part = chunk_part(call, p, head, chunk);
-  float* to = scratch_part(call, p, blockIdx.x, chunk);
-  if (threadIdx.x == 0) {
-    to[0] = part.m;
-    to[1] = part.l;
-  }
-  SHOAL_UNROLL
-  for (uint i = 0; i < kDimsPerThread; ++i) {
-    const uint d = threadIdx.x + i * kThreads;
-    if (d < p.head_dim) to[2 + d] = part.o[i];
+  float* scratch = scratch_of(call, p, head);
+  if (scratch == nullptr) return;
+  for (uint chunk = head.first_chunk() + blockIdx.y; chunk < head.end_chunk(); chunk += gridDim.y) {
+    const Part part = chunk_part(call, p, head, chunk);
+    float* to = scratch + uint64_t{chunk - head.first_chunk()} * (p.head_dim + 2);
+    if (threadIdx.x == 0) {
+      to[0] = part.m;
+      to[1] = part.l;
+    }
+    SHOAL_UNROLL
+    for (uint i = 0; i < kDimsPerThread; ++i) {
+      const uint d = threadIdx.x + i * kThreads;
+      if (d < p.head_dim) to[2 + d] = part.o[i];
+    }
   }
 }
 
 template <DType T>
-__global__ void merge_chunks(Call call) {
+__global__ void __launch_bounds__(kThreads) merge_chunks(Call call) {
   const auto p = call.as<AttentionParams>();
   const Head<T> head(call, p, blockIdx.x);
-  const uint d = blockIdx.y * blockDim.x + threadIdx.x;
-  if (d >= p.head_dim) return;
-  const float* part = scratch_part(call, p, blockIdx.x, head.first_chunk());
-  float m = part[0], l = part[1], o = part[2 + d];
-  for (uint chunk = head.first_chunk() + 1; chunk < head.end_chunk(); ++chunk) {
-    part = scratch_part(call, p, blockIdx.x, chunk);
-    const Merge merge(m, part[0]);
-    m = merge.m;
-    l = merge.l(l, part[1]);
-    o = merge.o(o, part[2 + d]);
+  const float* part = scratch_of(call, p, head);
+  if (part == nullptr) return attend_to_all(call, p, head);
+  for (uint d = threadIdx.x; d < p.head_dim; d += kThreads) {
+    float m = part[0], l = part[1], o = part[2 + d];
+    for (uint i = 1; i < head.end_chunk() - head.first_chunk(); ++i) {
+      const float* next = part + uint64_t{i} * (p.head_dim + 2);
+      const Merge merge(m, next[0]);
+      m = merge.m;
+      l = merge.l(l, next[1]);
+      o = merge.o(o, next[2 + d]);
+    }
+    put(call, head.result + d, o, exact_reciprocal(l));
   }
-  put(call, head.result + d, o, exact_reciprocal(l));
 }
 
-// So many heads keep a card busy without cutting their contexts.
-constexpr uint64_t kHeadsToCut = 256;
+// Fewer heads than this leave a card idle, so their chunks are spread.
+constexpr uint64_t kHeadsToSpread = 256;
+constexpr uint kSpread = 32;
 
 template <DType T>
 void enqueue_attention(Launcher& launcher, const Call& call) {
   const auto p = call.as<AttentionParams>();
-  const uint64_t heads = uint64_t{p.rows} * p.heads;
-  const uint64_t bytes = heads * chunks_of(p) * part_words(p) * sizeof(float);
-  if (heads > kHeadsToCut || chunks_of(p) == 1 || bytes > call.scratch_bytes) {
-    return launcher.run(attend<T>, static_cast<uint>(heads), 1, kThreads, call);
-  }
-  launcher.run(attend_to_chunk<T>, static_cast<uint>(heads), static_cast<uint>(chunks_of(p)),
-               kThreads, call);
-  launcher.run(merge_chunks<T>, static_cast<uint>(heads), divide_up(p.head_dim, 64), 64, call);
+  const uint heads = p.rows * p.heads;
+  if (heads > kHeadsToSpread) return launcher.run(attend<T>, heads, 1, kThreads, call);
+  launcher.run(attend_to_chunks<T>, heads, kSpread, kThreads, call);
+  launcher.run(merge_chunks<T>, heads, 1, kThreads, call);
 }
 
 template <DType T>
@@ -247,8 +274,8 @@ __global__ void cache_append(Call call) {
   const auto p = call.as<CacheAppendParams>();
   const uint row = blockIdx.x, column = blockIdx.y * kThreads + threadIdx.x;
   if (column >= p.width) return;
-  const RowInfo info = call.at<const RowInfo>(1)[row];
-  const uint64_t to = (uint64_t{info.sequence} * p.context + info.position) * p.width + column;
+  const RowPlaces places = places_of(call.at<const uint>(1), p, row);
+  const uint64_t to = places.of(places.position) * p.width + column;
   const float x = call.at<const float>(0)[uint64_t{row} * p.width + column];
   if constexpr (T == DType::kF32) {
     if (!exact_is_finite(x)) report_non_finite(call);

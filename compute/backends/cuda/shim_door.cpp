@@ -22,7 +22,7 @@ struct DoorSession {
   std::string why;
   int64_t used = 0, runs = 0;
   std::map<uint64_t, std::vector<FourWords>> memory;  // Aligned as kernels want it.
-  std::vector<FourWords> scratch{kScratchBytes / sizeof(FourWords)};
+  std::vector<FourWords> scratch;
   std::vector<DoorCall> graphs[kDoorGraphs];
   uint64_t launches = 0;
 
@@ -49,6 +49,7 @@ int32_t describe(int32_t, DoorCard* result) {
 DoorSession* open(int32_t, char*, size_t) {
   auto session = std::make_unique<DoorSession>();
   session->options = options;
+  session->scratch.resize(options.scratch_bytes / sizeof(FourWords) + 1);
   ++counts.open_sessions;
   return session.release();
 }
@@ -134,9 +135,9 @@ DoorStatus run(DoorSession* session, const DoorCall* calls, size_t count, DoorGr
     const KernelEntry* entry = kernel_entry(calls[i].kernel);
     if (entry == nullptr) return session->lost("there is no such kernel");
     ShimLauncher launcher(session->options.seed + 1000 * ++session->launches);
-    entry->enqueue(launcher,
-                   make_call(calls[i], static_cast<uint32_t>(i), &status,
-                             reinterpret_cast<std::byte*>(session->scratch.data()), kScratchBytes));
+    entry->enqueue(launcher, make_call(calls[i], static_cast<uint32_t>(i), &status,
+                                       reinterpret_cast<std::byte*>(session->scratch.data()),
+                                       session->options.scratch_bytes));
     if (!launcher.result().ok()) {
       return session->lost(std::string(entry->op) + " " + entry->variant + ": " +
                            launcher.result().error().message);

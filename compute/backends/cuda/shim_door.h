@@ -12,6 +12,7 @@ namespace shoal::compute::cuda {
 struct ShimOptions {
   uint64_t seed = 1;
   int64_t memory_bytes = int64_t{1} << 30;
+  uint64_t scratch_bytes = 1 << 20;
   int64_t lost_after_runs = -1;  // So many runs go well. -1: all do.
 };
 void set_shim_options(const ShimOptions& options);
