@@ -1,9 +1,12 @@
 # shoal_shader_table(NAME folder): a library that holds every folder/*.comp as SPIR-V.
 #
-# The file's name is the op's name. Two kinds of lines at its head say the rest:
+# The file's name is the op's name, or OP_texels for a second kernel that backends choose by
+# kernel_choice.h. Lines at its head say the rest:
 #   #pragma shoal_variant(q8_0)   one module with VARIANT_Q8_0 defined; none of them: one, "f32"
 #   #pragma shoal_grid(0 1/32)    invocations: the product of these words of the op's parameter block,
 #                                 each divided (rounding up) by what follows the slash
+#   #pragma shoal_group(8)        invocations of a group; the grid then counts groups. Else 64
+#   #pragma shoal_texels(1 4)     buffers 0 and 1 are read as texels of so many words, as bindings 0 and 1
 # So a kernel is added by adding its file, and the code that runs it never learns its name.
 function(shoal_shader_table name folder)
   find_program(SHOAL_GLSLC glslc REQUIRED)
@@ -23,6 +26,8 @@ function(shoal_shader_table name folder)
     file(STRINGS ${kernel} lines REGEX "^#pragma shoal_")
     set(variants "")
     set(grid "")
+    set(group 64)
+    set(texels "0, 0")
     foreach(line IN LISTS lines)
       if(line MATCHES "^#pragma shoal_variant\\(([a-z0-9_]+)\\)$")
         list(APPEND variants ${CMAKE_MATCH_1})
@@ -34,6 +39,10 @@ function(shoal_shader_table name folder)
           list(GET parts 1 divisor)
           string(APPEND grid "{${word}, ${divisor}}, ")
         endforeach()
+      elseif(line MATCHES "^#pragma shoal_group\\(([0-9]+)\\)$")
+        set(group ${CMAKE_MATCH_1})
+      elseif(line MATCHES "^#pragma shoal_texels\\(([14]) ([14])\\)$")
+        set(texels "${CMAKE_MATCH_1}, ${CMAKE_MATCH_2}")
       else()
         message(FATAL_ERROR "${kernel}: not understood: ${line}")
       endif()
@@ -56,7 +65,7 @@ function(shoal_shader_table name folder)
         DEPENDS ${kernel} DEPFILE ${include}.d COMMENT "Shader ${symbol}" VERBATIM)
       list(APPEND includes ${include})
       string(APPEND words "const uint32_t k_${symbol}[] = {\n#include \"${symbol}.inc\"\n};\n")
-      string(APPEND rows "    {\"${op}\", \"${variant}\", k_${symbol}, {{${grid}}}},\n")
+      string(APPEND rows "    {\"${op}\", \"${variant}\", k_${symbol}, {{${grid}}}, ${group}, {${texels}}},\n")
     endforeach()
   endforeach()
 

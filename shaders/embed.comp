@@ -13,14 +13,19 @@
 #pragma shoal_variant(q6_k)
 #pragma shoal_grid(0 1)
 #include "shaders/lib.glsl"
-#include "shaders/table.glsl"
 
 layout(push_constant, std430) uniform Call {
   layout(offset = 0) Words tokens;
-  layout(offset = 8) Words table;
+#if defined(QUANTISED)
+  layout(offset = 8) Texels weight;
+#else
+  layout(offset = 8) Words weight;
+#endif
   layout(offset = 16) Floats result;
   CALL(EmbedParams);
 };
+
+#include "shaders/table.glsl"
 
 void main() {
   uint i = invocation();
@@ -28,8 +33,7 @@ void main() {
   uint token = tokens.at[i / p.width];
   if (token >= p.vocabulary) return;
   uint column = i % p.width;
-  uint row = token * weight_stride(p.width);
-  float y = exact_factor(table_element(table, row, p.width, column));
+  float y = exact_factor(table_element(token, p.width, column));
   if (!exact_is_finite(y)) REPORT_NON_FINITE();
   result.at[i] = y;
 }

@@ -17,10 +17,11 @@
 layout(push_constant, std430) uniform Call {
 #if defined(QUANTISED)
   layout(offset = 0) Words x;
+  layout(offset = 8) Texels weight;
 #else
   layout(offset = 0) Floats x;
-#endif
   layout(offset = 8) Words weight;
+#endif
   layout(offset = 16) Floats routes;
   layout(offset = 24) Floats result;
   CALL(ExpertMatmulParams);
@@ -36,7 +37,7 @@ void main() {
   uint row = place / p.used;
   uint slot = place % p.used;
   uint expert = uint(routes.at[row * 2u * p.used + slot]);
-  uint w_row = (expert * p.n + column) * weight_stride(p.k);
+  uint w_row = expert * p.n + column;
   uint from = p.slots == 1u ? 0u : slot * p.k;
   uint width = p.slots * p.k;
 #if defined(QUANTISED)
@@ -44,7 +45,7 @@ void main() {
   float y = exact_flush(
       dot_row(x_row + from / 4u, x_row + width / 4u + from / 32u, w_row, p.k));
 #else
-  float y = exact_flush(dot_row(row * width + from, w_row, p.k));
+  float y = exact_flush(dot_row(row * width + from, w_row * weight_stride(p.k), p.k));
 #endif
   if (!exact_is_finite(y)) REPORT_NON_FINITE();
   result.at[i] = y;

@@ -1,19 +1,22 @@
 // What every kernel shares: the types of its buffers, its push constants, exact arithmetic, and how it
 // reads weights. A kernel includes this after `#version 460`.
 //
-// A kernel has no descriptors. It is handed the addresses of its buffers as push constants, in the
+// A kernel has no descriptors, but where it says `#pragma shoal_texels`. It is handed the addresses of its buffers as push constants, in the
 // order of op_params.h; what is behind an address is only ever read as 32-bit words, so no feature for
-// small types is asked of a device. No kernel waits for another invocation: barriers cost a software
-// driver more than the sharing saves.
+// small types is asked of a device.
 #extension GL_EXT_buffer_reference : require
 
 #include "shaders/exact_math.h"
 #include "shaders/op_params.h"
 
-layout(local_size_x = 64) in;
+#ifndef GROUP_SIZE
+#define GROUP_SIZE 64  // As `#pragma shoal_group` says; this where it is not said.
+#endif
+layout(local_size_x = GROUP_SIZE) in;
 
 layout(buffer_reference, std430, buffer_reference_align = 4) buffer Floats { float at[]; };
 layout(buffer_reference, std430, buffer_reference_align = 4) buffer Words { uint at[]; };
+layout(buffer_reference, std430, buffer_reference_align = 16) buffer Texels { uvec4 at[]; };
 layout(buffer_reference, std430, buffer_reference_align = 4) buffer Rows { RowInfo at[]; };
 
 // The end of every kernel's push constants; its buffers stand before, 8 bytes each, at most five.
@@ -92,48 +95,45 @@ vec4 load_four(Floats from, uint base, uint i, uint last) {
   return v;
 }
 
-// Weights lie row by row as upload_weight() repacks them (weight_layout.h):
+// Weights lie as upload_weight() repacks them (weight_layout.h). Floats row by row:
 //   f32    a word each, through exact_factor()
 //   f16, bf16   two to a word, a row padded to whole words; bf16 through exact_factor()
-//   q8_0   the row's int8 values, four to a word, then its f16 scales, two to a word
-//   q4_0   the row's nibbles, 4 words a block as in the file, then its f16 scales, two to a word
-//   others VALUE_WORDS a block of 32: nibbles as for q4_0, then a word of fifth bits, or two of fifth
-//          and sixth ones, in the order of the elements; then for types of 256 elements a word of each
-//          block's first scale and its second or its minimum; then the f16 d and m of each block of
-//          the file in a word
-#if defined(VARIANT_Q4_1) || defined(VARIANT_Q4_K)
-#define VALUE_WORDS 4u
-#elif defined(VARIANT_Q5_0) || defined(VARIANT_Q5_1) || defined(VARIANT_Q5_K)
-#define VALUE_WORDS 5u
+// Quantised types in tiles of 32 rows: a texel of four words of each row in turn, so that neighbouring
+// invocations, which do neighbouring rows, read neighbouring texels. The texels of a row, chunk by chunk
+// of up to eight blocks of 32:
+//   heads  q8_0, q4_0, q5_0: the blocks' f16 d, two to a word, in one texel; q4_1, q5_1: a word of d and m
+//          for each block; types of 256 elements: a texel with two bytes of each block, its first scale
+//          and its second or its minimum, and one whose first word is d and m
+//   bits   a word of fifth bits a block, or two of fifth and sixth ones, in the order of the elements
+//   codes  q8_0: two texels a block, an element a byte; others: one of nibbles, the first sixteen
+//          elements the low ones
+#if defined(VARIANT_Q5_0) || defined(VARIANT_Q5_1) || defined(VARIANT_Q5_K)
+#define BIT_WORDS 1u
 #elif defined(VARIANT_Q6_K)
-#define VALUE_WORDS 6u
+#define BIT_WORDS 2u
+#else
+#define BIT_WORDS 0u
 #endif
 #if defined(VARIANT_Q4_K) || defined(VARIANT_Q5_K) || defined(VARIANT_Q6_K)
-#define UNIT_BLOCKS 8u
-#else
-#define UNIT_BLOCKS 1u
+#define UNIT_IS_CHUNK  // The type's own blocks have 256 elements.
 #endif
 #if defined(VARIANT_Q4_1) || defined(VARIANT_Q5_1) || defined(VARIANT_Q4_K) || defined(VARIANT_Q5_K)
 #define HAS_MINIMUM
 #endif
-#if defined(VALUE_WORDS) || defined(VARIANT_Q8_0) || defined(VARIANT_Q4_0)
+#if !defined(VARIANT_F32) && !defined(VARIANT_F16) && !defined(VARIANT_BF16)
 #define QUANTISED
 #endif
 
+#if !defined(QUANTISED)
+// Words of a row.
 uint weight_stride(uint k) {
 #if defined(VARIANT_F32)
   return k;
-#elif defined(VARIANT_Q8_0)
-  return k / 4u + (k / 32u + 1u) / 2u;
-#elif defined(VARIANT_Q4_0)
-  return k / 8u + (k / 32u + 1u) / 2u;
-#elif defined(VALUE_WORDS)
-  uint blocks = k / 32u;
-  return blocks * VALUE_WORDS + (UNIT_BLOCKS > 1u ? blocks : 0u) + blocks / UNIT_BLOCKS;
 #else
   return (k + 1u) / 2u;
 #endif
 }
+#endif
 
 float half_value(uint bits) {
 #if defined(VARIANT_BF16)

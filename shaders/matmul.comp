@@ -17,10 +17,11 @@
 layout(push_constant, std430) uniform Call {
 #if defined(QUANTISED)
   layout(offset = 0) Words x;
+  layout(offset = 8) Texels weight;
 #else
   layout(offset = 0) Floats x;
-#endif
   layout(offset = 8) Words weight;
+#endif
   layout(offset = 16) Floats result;
   CALL(MatmulParams);
 };
@@ -32,12 +33,11 @@ void main() {
   if (i >= invocations) return;
   uint row = i / p.n;
   uint column = i % p.n;
-  uint w_row = column * weight_stride(p.k);
 #if defined(QUANTISED)
   uint x_row = row * (p.k / 4u + p.k / 32u);
-  float y = exact_flush(dot_row(x_row, x_row + p.k / 4u, w_row, p.k));
+  float y = exact_flush(dot_row(x_row, x_row + p.k / 4u, column, p.k));
 #else
-  float y = exact_flush(dot_row(row * p.k, w_row, p.k));
+  float y = exact_flush(dot_row(row * p.k, column * weight_stride(p.k), p.k));
 #endif
   if (!exact_is_finite(y)) REPORT_NON_FINITE();
   result.at[row * p.n_total + p.n_first + column] = y;

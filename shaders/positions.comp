@@ -13,14 +13,19 @@
 #pragma shoal_variant(q6_k)
 #pragma shoal_grid(0 1)
 #include "shaders/lib.glsl"
-#include "shaders/table.glsl"
 
 layout(push_constant, std430) uniform Call {
-  layout(offset = 0) Words table;
+#if defined(QUANTISED)
+  layout(offset = 0) Texels weight;
+#else
+  layout(offset = 0) Words weight;
+#endif
   layout(offset = 8) Rows rows;
   layout(offset = 16) Floats result;
   CALL(PositionsParams);
 };
+
+#include "shaders/table.glsl"
 
 void main() {
   uint i = invocation();
@@ -30,8 +35,7 @@ void main() {
     REPORT_NON_FINITE();
     return;
   }
-  uint row = position * weight_stride(p.width);
-  float y = exact_factor(table_element(table, row, p.width, i % p.width));
+  float y = exact_factor(table_element(position, p.width, i % p.width));
   if (!exact_is_finite(y)) REPORT_NON_FINITE();
   result.at[i] = y;
 }

@@ -9,7 +9,7 @@
 
 namespace shoal::compute {
 
-// One factor of a kernel's invocation count: a word of the op's parameter block, divided rounding
+// One factor of the count of a kernel's invocations, or of its groups: a word of the op's parameter block, divided rounding
 // up. A divisor of 0 ends the list.
 struct GridFactor {
   uint32_t word = 0;
@@ -21,6 +21,10 @@ struct Shader {
   std::string_view variant;  // A type's name; "f32" where there is no choice.
   std::span<const uint32_t> words;
   std::array<GridFactor, 4> grid;
+  // Invocations of a group. 64: the grid counts invocations; others: it counts groups.
+  uint32_t group = 64;
+  // Of the call's first buffers, how many words are a texel of the kernel's; 0: it takes addresses.
+  std::array<uint32_t, 2> texel_words{};
 };
 
 std::span<const Shader> shader_table();

@@ -9,6 +9,8 @@
 #include <memory>
 #include <set>
 
+#include "compute/backends/vulkan/hazards.h"
+#include "compute/backends/vulkan/kernel_choice.h"
 #include "compute/backends/vulkan/vulkan_backend.h"
 #include "compute/backends/vulkan/vulkan_device.h"
 #include "compute/ops/op.h"
@@ -57,6 +59,77 @@ class VulkanTest : public QObject {
       QSKIP("the software driver (Debian mesa-vulkan-drivers) is not installed");
     }
     qputenv("VK_ICD_FILENAMES", kSoftwareDriver);
+  }
+
+  void a_device_runs_the_quickest_kernels_that_it_can() {
+    DeviceFacts software{.software = true, .subgroup_shuffle = true, .texels_max = 1 << 27};
+    QVERIFY(choose_kernels(software).matmul == Kernels::kTexels);
+    QVERIFY(!why_not(software, Kernels::kTexels));
+
+    DeviceFacts no_shuffle = software;
+    no_shuffle.subgroup_shuffle = false;
+    QVERIFY(choose_kernels(no_shuffle).matmul == Kernels::kPlain);
+    QVERIFY(why_not(no_shuffle, Kernels::kTexels)->find("shuffle") != std::string::npos);
+    QVERIFY(!why_not(no_shuffle, Kernels::kPlain));
+
+    DeviceFacts small_views = software;
+    small_views.texels_max = (1 << 27) - 1;
+    QVERIFY(choose_kernels(small_views).matmul == Kernels::kPlain);
+    QVERIFY(why_not(small_views, Kernels::kTexels)->find("134217727") != std::string::npos);
+
+    DeviceFacts gpu = software;
+    gpu.software = false;
+    QVERIFY(choose_kernels(gpu).matmul == Kernels::kPlain);
+  }
+
+  void a_barrier_stands_only_where_a_call_meets_what_came_before() {
+    class Plain final : public Buffer {
+      int64_t size() const override { return 100; }
+    } a, b, c, d;
+    const auto all = [](Buffer& buffer) { return BufferView{&buffer, 0, 100}; };
+    Hazards hazards;
+    const auto barrier = [&](std::vector<BufferView> views) {
+      return hazards.barrier_before(views);
+    };
+    QVERIFY(!barrier({all(a), all(b)}));
+    QVERIFY(!barrier({all(a), all(c)}));         // Two may read the same.
+    QVERIFY(barrier({all(b), all(c), all(d)}));  // Reads what was written.
+    QVERIFY(!barrier({all(c), all(a)}));         // Both were done with at the barrier.
+    QVERIFY(barrier({all(d), all(b)}));          // Overwrites what is being read,
+    QVERIFY(barrier({all(a), all(b)}));          // or written.
+    QVERIFY(!barrier({all(a), {&c, 0, 50}}));    // Halves of a buffer
+    QVERIFY(!barrier({all(a), {&c, 50, 50}}));   // do not touch,
+    QVERIFY(barrier({all(a), {&c, 49, 2}}));     // and this meets both.
+    QVERIFY(!barrier({}));
+  }
+
+  // A step that is asked for again is not recorded again; what its buffers hold, or which buffers
+  // it has, may be new all the same.
+  void a_step_run_again_sees_new_values_and_new_buffers() {
+    auto device = make_vulkan_backend()->open("vulkan:0", 0);
+    QVERIFY(device.ok());
+    Device& d = *device.value();
+    const auto sum = [&](Buffer& a, Buffer& b) {
+      const auto result = upload_floats(d, {0.0f});
+      const OpCall call = elementwise(OpKind::kAdd, 1, 1, a, b, *result);
+      float got = -1.0f;
+      for (int i = 0; i < 2; ++i) {
+        if (!d.run(std::span(&call, 1)).ok()) return -2.0f;
+        if (!d.download(*result, 0, std::as_writable_bytes(std::span(&got, 1))).ok()) return -3.0f;
+      }
+      return got;
+    };
+    const auto a = upload_floats(d, {1.0f});
+    auto b = upload_floats(d, {2.0f});
+    QCOMPARE(sum(*a, *b), 3.0f);
+    const float more = 5.0f;
+    QVERIFY(d.upload(*b, 0, std::as_bytes(std::span(&more, 1))).ok());
+    QCOMPARE(sum(*a, *b), 6.0f);
+    for (int i = 0; i < 20; ++i) {
+      b.reset();
+      b = upload_floats(d, {static_cast<float>(i)});
+      QCOMPARE(sum(*a, *b), 1.0f + static_cast<float>(i));
+    }
   }
 
   void lists_the_software_device() {
@@ -309,8 +382,8 @@ class VulkanTest : public QObject {
 
   // What GPUs run must agree as well, where only a software driver is there.
   void both_kinds_of_kernels_give_the_same_bits() {
-    for (const bool tiled : {false, true}) {
-      auto backend = make_vulkan_backend({.tiled = tiled});
+    for (const Kernels kernels : {Kernels::kPlain, Kernels::kTexels}) {
+      auto backend = make_vulkan_backend({.kernels = KernelChoice{.matmul = kernels}});
       auto device = backend->open("vulkan:0", 0);
       QVERIFY2(device.ok(), device.ok() ? "" : device.error().message.c_str());
       for (const OpSample& sample : op_spec(OpKind::kMatmul).samples()) {
@@ -349,10 +422,10 @@ class VulkanTest : public QObject {
     QVERIFY(instance.ok());
     auto context = VulkanContext::open(instance.value(), instance.value()->devices()[0], options);
     QVERIFY(context.ok());
-    QVERIFY(context.value()->begin().ok());
+    const auto commands = context.value()->begin_recording();
+    QVERIFY(commands.ok());
     const uint32_t word = 0;
-    context.value()->vk().vkCmdPushConstants(context.value()->commands(),
-                                             context.value()->pipeline_layout(),
+    context.value()->vk().vkCmdPushConstants(commands.value(), context.value()->pipeline_layout(),
                                              VK_SHADER_STAGE_COMPUTE_BIT, 0, /*size=*/3, &word);
     QVERIFY(!messages.empty());
   }

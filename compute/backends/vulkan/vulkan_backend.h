@@ -7,15 +7,15 @@
 #include <string_view>
 
 #include "compute/backends/backend.h"
+#include "compute/backends/vulkan/kernel_choice.h"
 
 namespace shoal::compute {
 
 struct VulkanOptions {
   bool validation = false;    // Fails to open where the validation layer is not installed.
   bool always_stage = false;  // Copies through a staging buffer even where memory could be mapped.
-  // Kernels that compute several results at once (shaders/OP_tiled.comp), for ops that have them;
-  // unset: where the device is a software driver.
-  std::optional<bool> tiled;
+  // Unset: as choose_kernels() says. A device that lacks what they need fails to open.
+  std::optional<KernelChoice> kernels;
   uint64_t run_timeout_ms = 120'000;  // A run that takes longer means a hung device.
   // What the validation layer says; called on the thread that made the call.
   std::function<void(std::string_view)> on_message;

@@ -26,10 +26,34 @@ constexpr uint64_t kLastWaitNs = 2'000'000'000;
   } while (false)
 
 VulkanBuffer::~VulkanBuffer() {
+  ++context_.buffers_freed_;
   if (!context_.settle()) return;  // Left to the end of the process.
+  for (const VkBufferView view : views_) {
+    context_.vk_.vkDestroyBufferView(context_.device_, view, nullptr);
+  }
   context_.vk_.vkDestroyBuffer(context_.device_, buffer_, nullptr);
   context_.vk_.vkFreeMemory(context_.device_, memory_, nullptr);
   context_.heap_used_[heap_] -= allocated_;
+}
+
+Result<VkBufferView> VulkanBuffer::texels(uint32_t words) {
+  SHOAL_CHECK(words == 1 || words == 4);
+  VkBufferView& view = views_[words == 1 ? 0 : 1];
+  if (view != VK_NULL_HANDLE) return view;
+  const int64_t count = size_ / (4 * words), most = context_.physical_.facts.texels_max;
+  if (count > most) {
+    return Error{ErrorCode::kUnsupported, context_.physical_.info.selector + ": a buffer of " +
+                                              std::to_string(size_) + " bytes has more than the " +
+                                              std::to_string(most) +
+                                              " texels that the driver allows"};
+  }
+  VkBufferViewCreateInfo info{VK_STRUCTURE_TYPE_BUFFER_VIEW_CREATE_INFO};
+  info.buffer = buffer_;
+  info.format = words == 1 ? VK_FORMAT_R32_UINT : VK_FORMAT_R32G32B32A32_UINT;
+  info.range = static_cast<VkDeviceSize>(std::max<int64_t>(count, 1)) * 4 * words;
+  const VkResult result = context_.vk_.vkCreateBufferView(context_.device_, &info, nullptr, &view);
+  if (result != VK_SUCCESS) return context_.failed(result, "vkCreateBufferView");
+  return view;
 }
 
 Result<std::unique_ptr<VulkanContext>> VulkanContext::open(
@@ -67,8 +91,19 @@ Result<void> VulkanContext::start() {
   const VkFenceCreateInfo fence{VK_STRUCTURE_TYPE_FENCE_CREATE_INFO};
   SHOAL_VK_HERE(vk_.vkCreateFence(device_, &fence, nullptr, &fence_));
 
+  VkDescriptorSetLayoutBinding bindings[2] = {};
+  for (uint32_t i = 0; i < 2; ++i) {
+    bindings[i] = {i, VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER, 1, VK_SHADER_STAGE_COMPUTE_BIT,
+                   nullptr};
+  }
+  VkDescriptorSetLayoutCreateInfo set{VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO};
+  set.bindingCount = 2;
+  set.pBindings = bindings;
+  SHOAL_VK_HERE(vk_.vkCreateDescriptorSetLayout(device_, &set, nullptr, &set_layout_));
   const VkPushConstantRange range{VK_SHADER_STAGE_COMPUTE_BIT, 0, kPushConstantBytes};
   VkPipelineLayoutCreateInfo layout{VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO};
+  layout.setLayoutCount = 1;
+  layout.pSetLayouts = &set_layout_;
   layout.pushConstantRangeCount = 1;
   layout.pPushConstantRanges = &range;
   SHOAL_VK_HERE(vk_.vkCreatePipelineLayout(device_, &layout, nullptr, &pipeline_layout_));
@@ -84,6 +119,7 @@ VulkanContext::~VulkanContext() {
   for (const VkPipeline pipeline : pipelines_) vk_.vkDestroyPipeline(device_, pipeline, nullptr);
   vk_.vkDestroyPipelineCache(device_, pipeline_cache_, nullptr);
   vk_.vkDestroyPipelineLayout(device_, pipeline_layout_, nullptr);
+  vk_.vkDestroyDescriptorSetLayout(device_, set_layout_, nullptr);
   vk_.vkDestroyFence(device_, fence_, nullptr);
   vk_.vkDestroyCommandPool(device_, pool_, nullptr);
   vk_.vkDestroyDevice(device_, nullptr);
@@ -156,7 +192,8 @@ Result<std::unique_ptr<VulkanBuffer>> VulkanContext::allocate(int64_t bytes, Mem
   info.size =
       static_cast<VkDeviceSize>(std::max<int64_t>((bytes + 3) / 4 * 4, 4));  // vkCmdFillBuffer.
   info.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
-               VK_BUFFER_USAGE_TRANSFER_DST_BIT | VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT;
+               VK_BUFFER_USAGE_TRANSFER_DST_BIT | VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT |
+               VK_BUFFER_USAGE_UNIFORM_TEXEL_BUFFER_BIT;
   SHOAL_VK_HERE(vk_.vkCreateBuffer(device_, &info, nullptr, &buffer->buffer_));
 
   VkMemoryRequirements needs;
@@ -215,7 +252,7 @@ Result<void> VulkanContext::zero(VulkanBuffer& buffer) {
   }
   SHOAL_TRY(begin());
   vk_.vkCmdFillBuffer(commands_, buffer.buffer_, 0, VK_WHOLE_SIZE, 0);
-  return submit();
+  return end_and_submit();
 }
 
 Result<void> VulkanContext::write(VulkanBuffer& buffer, int64_t offset, ByteSpan bytes) {
@@ -234,7 +271,7 @@ Result<void> VulkanContext::write(VulkanBuffer& buffer, int64_t offset, ByteSpan
     SHOAL_TRY(begin());
     const VkBufferCopy copy{0, static_cast<VkDeviceSize>(offset) + done, count};
     vk_.vkCmdCopyBuffer(commands_, staging_->buffer_, buffer.buffer_, 1, &copy);
-    SHOAL_TRY(submit());
+    SHOAL_TRY(end_and_submit());
     done += count;
   }
   return {};
@@ -256,7 +293,7 @@ Result<void> VulkanContext::read(const VulkanBuffer& buffer, int64_t offset,
     SHOAL_TRY(begin());
     const VkBufferCopy copy{static_cast<VkDeviceSize>(offset) + done, 0, count};
     vk_.vkCmdCopyBuffer(commands_, buffer.buffer_, staging_->buffer_, 1, &copy);
-    SHOAL_TRY(submit());
+    SHOAL_TRY(end_and_submit());
     std::memcpy(bytes.data() + done, staging_->mapped_, count);
     done += count;
   }
@@ -295,25 +332,92 @@ Result<void> VulkanContext::begin() {
   return {};
 }
 
-void VulkanContext::barrier() {
+Result<void> VulkanContext::end_and_submit() {
+  SHOAL_TRY(end(commands_));
+  return submit(commands_);
+}
+
+Result<VkCommandBuffer> VulkanContext::begin_recording() {
+  SHOAL_TRY(usable());
+  VkCommandBufferAllocateInfo allocate{VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO};
+  allocate.commandPool = pool_;
+  allocate.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
+  allocate.commandBufferCount = 1;
+  VkCommandBuffer commands = VK_NULL_HANDLE;
+  SHOAL_VK_HERE(vk_.vkAllocateCommandBuffers(device_, &allocate, &commands));
+  const VkCommandBufferBeginInfo info{VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
+  if (const VkResult result = vk_.vkBeginCommandBuffer(commands, &info); result != VK_SUCCESS) {
+    vk_.vkFreeCommandBuffers(device_, pool_, 1, &commands);
+    return failed(result, "vkBeginCommandBuffer");
+  }
+  return commands;
+}
+
+Result<void> VulkanContext::end(VkCommandBuffer commands) {
+  // For the host and for whatever is submitted next.
+  barrier(commands, VK_PIPELINE_STAGE_HOST_BIT, VK_ACCESS_HOST_READ_BIT);
+  SHOAL_VK_HERE(vk_.vkEndCommandBuffer(commands));
+  return {};
+}
+
+void VulkanContext::forget_recording(VkCommandBuffer commands) {
+  if (settle()) vk_.vkFreeCommandBuffers(device_, pool_, 1, &commands);
+}
+
+Result<VkDescriptorPool> VulkanContext::make_pool(uint32_t sets) {
+  SHOAL_TRY(usable());
+  const VkDescriptorPoolSize size{VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER, 2 * sets};
+  VkDescriptorPoolCreateInfo info{VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO};
+  info.maxSets = sets;
+  info.poolSizeCount = 1;
+  info.pPoolSizes = &size;
+  VkDescriptorPool pool = VK_NULL_HANDLE;
+  SHOAL_VK_HERE(vk_.vkCreateDescriptorPool(device_, &info, nullptr, &pool));
+  return pool;
+}
+
+Result<VkDescriptorSet> VulkanContext::make_set(VkDescriptorPool pool, VkBufferView first,
+                                                VkBufferView second) {
+  VkDescriptorSetAllocateInfo info{VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO};
+  info.descriptorPool = pool;
+  info.descriptorSetCount = 1;
+  info.pSetLayouts = &set_layout_;
+  VkDescriptorSet set = VK_NULL_HANDLE;
+  SHOAL_VK_HERE(vk_.vkAllocateDescriptorSets(device_, &info, &set));
+  const VkBufferView views[2] = {first, second};
+  VkWriteDescriptorSet write{VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET};
+  write.dstSet = set;
+  write.descriptorCount = 2;  // Goes over to binding 1, which is like binding 0.
+  write.descriptorType = VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER;
+  write.pTexelBufferView = views;
+  vk_.vkUpdateDescriptorSets(device_, 1, &write, 0, nullptr);
+  return set;
+}
+
+void VulkanContext::free_pool(VkDescriptorPool pool) {
+  if (settle()) vk_.vkDestroyDescriptorPool(device_, pool, nullptr);
+}
+
+void VulkanContext::barrier(VkCommandBuffer commands) { barrier(commands, 0, 0); }
+
+void VulkanContext::barrier(VkCommandBuffer commands, VkPipelineStageFlags host,
+                            VkAccessFlags host_access) {
   constexpr VkPipelineStageFlags kStages =
       VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT;
   VkMemoryBarrier barrier{VK_STRUCTURE_TYPE_MEMORY_BARRIER};
   barrier.srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT;
   barrier.dstAccessMask = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT |
-                          VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT |
-                          VK_ACCESS_HOST_READ_BIT;
-  vk_.vkCmdPipelineBarrier(commands_, kStages, kStages | VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &barrier,
-                           0, nullptr, 0, nullptr);
+                          VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT | host_access;
+  vk_.vkCmdPipelineBarrier(commands, kStages, kStages | host, 0, 1, &barrier, 0, nullptr, 0,
+                           nullptr);
 }
 
-Result<void> VulkanContext::submit() {
-  barrier();  // For the host and for whatever is submitted next.
-  SHOAL_VK_HERE(vk_.vkEndCommandBuffer(commands_));
+Result<void> VulkanContext::submit(VkCommandBuffer commands) {
+  SHOAL_TRY(usable());
   SHOAL_VK_HERE(vk_.vkResetFences(device_, 1, &fence_));
   VkSubmitInfo info{VK_STRUCTURE_TYPE_SUBMIT_INFO};
   info.commandBufferCount = 1;
-  info.pCommandBuffers = &commands_;
+  info.pCommandBuffers = &commands;
   SHOAL_VK_HERE(vk_.vkQueueSubmit(queue_, 1, &info, fence_));
   busy_ = true;
   const uint64_t timeout_ns = options_.run_timeout_ms * 1'000'000;

@@ -28,6 +28,8 @@ class VulkanBuffer final : public Buffer {
   VkDeviceAddress address() const { return address_; }
   // Where the host sees it, or null.
   std::byte* mapped() const { return mapped_; }
+  // All of it as texels of so many words, 1 or 4.
+  Result<VkBufferView> texels(uint32_t words);
 
  private:
   friend class VulkanContext;
@@ -39,6 +41,7 @@ class VulkanBuffer final : public Buffer {
   VkBuffer buffer_ = VK_NULL_HANDLE;
   VkDeviceMemory memory_ = VK_NULL_HANDLE;
   VkDeviceAddress address_ = 0;
+  VkBufferView views_[2] = {};  // Of one word, of four; made when first asked for.
   std::byte* mapped_ = nullptr;
 };
 
@@ -68,12 +71,22 @@ class VulkanContext {
 
   Result<VkPipeline> make_pipeline(std::span<const uint32_t> words);
 
-  // The one command buffer: begin() empties it, submit() runs it to its end.
-  Result<void> begin();
-  Result<void> submit();
-  VkCommandBuffer commands() const { return commands_; }
-  // What comes later sees all that came before, whoever wrote it.
-  void barrier();
+  // Command buffers that are recorded once, ended, and then run any number of times. A recording is
+  // good for as long as buffers_freed() stays as it was when it began.
+  Result<VkCommandBuffer> begin_recording();
+  Result<void> end(VkCommandBuffer commands);
+  Result<void> submit(VkCommandBuffer commands);  // Returns at its end.
+  void forget_recording(VkCommandBuffer commands);
+  uint64_t buffers_freed() const { return buffers_freed_; }
+
+  // Room for so many sets of two views, for set 0 of pipeline_layout().
+  Result<VkDescriptorPool> make_pool(uint32_t sets);
+  Result<VkDescriptorSet> make_set(VkDescriptorPool pool, VkBufferView first, VkBufferView second);
+  void free_pool(VkDescriptorPool pool);
+
+  // What comes later in the commands sees all that came before.
+  void barrier(VkCommandBuffer commands);
+  Result<void> usable() const;  // kUnavailable when the device is lost or hangs.
 
   const VolkDeviceTable& vk() const { return vk_; }
   VkPipelineLayout pipeline_layout() const { return pipeline_layout_; }
@@ -83,7 +96,10 @@ class VulkanContext {
 
   Result<void> start();
   bool settle();  // Whether nothing is running any more, so that things may be freed.
-  Result<void> usable() const;
+  // For copies: begin() empties the command buffer kept for them.
+  Result<void> begin();
+  Result<void> end_and_submit();
+  void barrier(VkCommandBuffer commands, VkPipelineStageFlags host, VkAccessFlags host_access);
   Result<uint32_t> memory_type(uint32_t allowed, MemoryUse use) const;
   Result<void> ensure_staging();
   Error failed(VkResult result, std::string_view call);
@@ -97,11 +113,13 @@ class VulkanContext {
   VkCommandPool pool_ = VK_NULL_HANDLE;
   VkCommandBuffer commands_ = VK_NULL_HANDLE;
   VkFence fence_ = VK_NULL_HANDLE;
+  VkDescriptorSetLayout set_layout_ = VK_NULL_HANDLE;
   VkPipelineLayout pipeline_layout_ = VK_NULL_HANDLE;
   VkPipelineCache pipeline_cache_ = VK_NULL_HANDLE;
   std::vector<VkPipeline> pipelines_;
   std::unique_ptr<VulkanBuffer> staging_;
   int64_t heap_used_[VK_MAX_MEMORY_HEAPS] = {};
+  uint64_t buffers_freed_ = 0;
   bool lost_ = false;  // No answer to be expected any more.
   bool busy_ = false;  // Work was handed over and its end not seen: nothing it uses may be freed.
   bool given_up_ = false;

@@ -75,7 +75,9 @@ PhysicalDevice describe(VkPhysicalDevice handle) {
   VkPhysicalDeviceDriverProperties driver{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES};
   VkPhysicalDeviceMaintenance3Properties limits3{
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_3_PROPERTIES, &driver};
-  VkPhysicalDeviceIDProperties ids{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ID_PROPERTIES, &limits3};
+  VkPhysicalDeviceSubgroupProperties subgroup{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES,
+                                              &limits3};
+  VkPhysicalDeviceIDProperties ids{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ID_PROPERTIES, &subgroup};
   VkPhysicalDeviceProperties2 properties{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, &ids};
   vkGetPhysicalDeviceProperties2(handle, &properties);
 
@@ -98,6 +100,12 @@ PhysicalDevice describe(VkPhysicalDevice handle) {
   info.name = properties.properties.deviceName;
   info.driver = std::string(driver.driverName) + " " + driver.driverInfo;
   info.software = type == VK_PHYSICAL_DEVICE_TYPE_CPU;
+  DeviceFacts& facts = device.facts;
+  facts.software = info.software;
+  facts.subgroup_size = subgroup.subgroupSize;
+  facts.subgroup_shuffle = (subgroup.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0 &&
+                           (subgroup.supportedOperations & VK_SUBGROUP_FEATURE_SHUFFLE_BIT) != 0;
+  facts.texels_max = properties.properties.limits.maxTexelBufferElements;
   for (uint32_t i = 0; i < device.memory.memoryHeapCount; ++i) {
     const VkMemoryHeap& heap = device.memory.memoryHeaps[i];
     if (!(heap.flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT)) continue;

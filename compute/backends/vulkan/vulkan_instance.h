@@ -30,6 +30,7 @@ Error vulkan_error(VkResult result, std::string_view call);
 struct PhysicalDevice {
   VkPhysicalDevice handle = VK_NULL_HANDLE;
   DeviceInfo info;
+  DeviceFacts facts;
   uint32_t queue_family = 0;
   uint32_t groups_max[2] = {65535, 65535};  // Work groups in x and y.
   int64_t allocation_bytes_max = 0;
