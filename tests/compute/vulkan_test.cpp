@@ -3,6 +3,7 @@
 // that docs/EXACT.md allows. op_parity_test compares the ops' bits on every plane; here they run
 // once more, under the validation layer and with every copy staged.
 
+#include <QProcess>
 #include <QTest>
 
 #include <filesystem>
@@ -217,7 +218,7 @@ class VulkanTest : public QObject {
     QVERIFY(device.ok());
     Device& d = *device.value();
 
-    const size_t size = (size_t{17} << 20) + 3;  // Three stagings, and no whole word at the end.
+    const size_t size = (size_t{17} << 20) + 3;  // Five pieces, and no whole word at the end.
     auto buffer = d.allocate(static_cast<int64_t>(size));
     QVERIFY(buffer.ok());
     QCOMPARE(buffer.value()->size(), static_cast<int64_t>(size));
@@ -380,6 +381,206 @@ class VulkanTest : public QObject {
     QCOMPARE(difference.value(), std::string());
   }
 
+  // More than the 128 MiB that a storage buffer's descriptor may span on this driver, and rows so
+  // long that a tile of them is more than a piece of an upload.
+  void a_weight_may_be_larger_than_a_descriptor_data() {
+    QTest::addColumn<int>("kernels");
+    QTest::newRow("plain") << int(Kernels::kPlain);
+    QTest::newRow("texels") << int(Kernels::kTexels);
+  }
+  void a_weight_may_be_larger_than_a_descriptor() {
+    QFETCH(int, kernels);
+    auto backend = make_vulkan_backend({.kernels = KernelChoice{.matmul = Kernels(kernels)}});
+    auto device = backend->open("vulkan:0", 0);
+    QVERIFY(device.ok());
+    Device& d = *device.value();
+    const uint k = 1 << 18, n = 16 * 32 + 1;
+    const size_t row_bytes = k / 32 * 34, x_bytes = k / 32 * 36;
+    ByteVector weight(n * row_bytes);
+    QVERIFY(weight.size() > size_t{128} << 20);
+    // A half for every block's scale, and values in the first row and the last two.
+    for (const size_t row : {size_t{0}, size_t{n - 2}, size_t{n - 1}}) {
+      for (size_t block = 0; block < k / 32; ++block) {
+        std::byte* at = weight.data() + row * row_bytes + block * 34;
+        at[1] = std::byte{0x38};
+        for (size_t i = 0; i < 32; ++i) at[2 + i] = std::byte((row + block + i) % 7);
+      }
+    }
+    ByteVector x(x_bytes);
+    for (size_t i = 0; i < k; ++i) x[i] = std::byte(i % 5);
+    const float scale = 0.25f;
+    for (size_t block = 0; block < k / 32; ++block)
+      std::memcpy(x.data() + k + 4 * block, &scale, 4);
+
+    auto w = d.upload_weight(DType::kQ8_0, n, k, weight);
+    QVERIFY2(w.ok(), w.ok() ? "" : w.error().message.c_str());
+    auto input = d.allocate(static_cast<int64_t>(x.size())), y = d.allocate(n * 4);
+    QVERIFY(input.ok() && y.ok() && d.upload(*input.value(), 0, x).ok());
+    OpCall call{.kind = OpKind::kMatmul, .variant = DType::kQ8_0};
+    call.set_params(MatmulParams{1, n, k, 0, n});
+    for (auto* buffer : {&input, &w, &y}) {
+      call.buffers.push_back({buffer->value().get(), 0, buffer->value()->size()});
+    }
+    QVERIFY(d.run(std::span(&call, 1)).ok());
+    std::vector<float> got(n);
+    QVERIFY(d.download(*y.value(), 0, std::as_writable_bytes(std::span(got))).ok());
+
+    const OpSpec& spec = op_spec(OpKind::kMatmul);
+    for (const uint row : {0u, 1u, n - 2, n - 1}) {
+      const auto params = ParamBlock::of(MatmulParams{1, 1, k, 0, 1});
+      const std::vector<ByteSpan> inputs = {x,
+                                            ByteSpan(weight).subspan(row * row_bytes, row_bytes)};
+      float wanted = -1.0f;
+      QVERIFY(spec.reference(DType::kQ8_0, params, inputs,
+                             std::as_writable_bytes(std::span(&wanted, 1)))
+                  .ok());
+      QCOMPARE(got[row], wanted);
+      QCOMPARE(wanted != 0.0f, row != 1);
+    }
+  }
+
+  // The subgroups of other drivers are smaller or larger than this one's eight. The driver reads
+  // its vectors' width once in a process.
+  void every_size_of_subgroup_gives_the_same_bits_data() {
+    QTest::addColumn<QString>("bits");
+    QTest::newRow("4") << "128";
+    QTest::newRow("16") << "512";
+  }
+  void every_size_of_subgroup_gives_the_same_bits() {
+    QFETCH(QString, bits);
+    QProcess other;
+    QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();
+    environment.insert("LP_NATIVE_VECTOR_WIDTH", bits);
+    environment.insert("SHOAL_SUBGROUP", QString::number(bits.toInt() / 32));
+    other.setProcessEnvironment(environment);
+    other.setProcessChannelMode(QProcess::MergedChannels);
+    other.start(
+        QCoreApplication::applicationFilePath(),
+        {"the_driver_has_the_subgroups_asked_for", "both_kinds_of_kernels_give_the_same_bits"});
+    QVERIFY(other.waitForFinished(110'000));
+    QVERIFY2(other.exitStatus() == QProcess::NormalExit && other.exitCode() == 0,
+             other.readAll().constData());
+  }
+  void the_driver_has_the_subgroups_asked_for() {
+    const auto instance = VulkanInstance::create({});
+    QVERIFY(instance.ok());
+    const uint32_t asked = qEnvironmentVariableIntValue("SHOAL_SUBGROUP");
+    const uint32_t size = instance.value()->devices()[0].facts.subgroup_size;
+    QVERIFY(asked == 0 ? size >= 4 : size == asked);
+  }
+
+  // A driver that fails is told by the call that failed, and takes nothing down.
+  void a_kernel_that_does_not_compile_is_named() {
+    static PFN_vkCreateComputePipelines real = nullptr;
+    static int failures = 0;
+    failures = 1;
+    VulkanOptions options;
+    options.on_functions = [](void* functions) {
+      auto& table = *static_cast<VolkDeviceTable*>(functions);
+      real = table.vkCreateComputePipelines;
+      table.vkCreateComputePipelines = [](VkDevice device, VkPipelineCache cache, uint32_t count,
+                                          const VkComputePipelineCreateInfo* infos,
+                                          const VkAllocationCallbacks* callbacks,
+                                          VkPipeline* pipelines) -> VkResult {
+        if (failures-- > 0) return VK_ERROR_UNKNOWN;
+        return real(device, cache, count, infos, callbacks, pipelines);
+      };
+    };
+    auto device = make_vulkan_backend(options)->open("vulkan:0", 0);
+    QVERIFY(device.ok());
+    Device& d = *device.value();
+    const auto a = upload_floats(d, {1.0f}), b = upload_floats(d, {2.0f});
+    const auto c = upload_floats(d, {0.0f});
+    const OpCall call = elementwise(OpKind::kAdd, 1, 1, *a, *b, *c);
+    const Result<void> failed = d.run(std::span(&call, 1));
+    QVERIFY(!failed.ok());
+    QVERIFY2(failed.error().message.find("add f32") != std::string::npos &&
+                 failed.error().message.find("vkCreateComputePipelines") != std::string::npos,
+             failed.error().message.c_str());
+    QVERIFY(d.run(std::span(&call, 1)).ok());  // The driver thought better of it.
+  }
+
+  void a_lost_device_says_so_data() {
+    QTest::addColumn<bool>("at_submit");
+    QTest::newRow("when work is handed over") << true;
+    QTest::newRow("while it runs") << false;
+  }
+  void a_lost_device_says_so() {
+    QFETCH(bool, at_submit);
+    static bool lost = false;
+    static PFN_vkQueueSubmit real_submit = nullptr;
+    static PFN_vkWaitForFences real_wait = nullptr;
+    lost = false;
+    VulkanOptions options{.always_stage = true};
+    options.on_functions = [at_submit](void* functions) {
+      auto& table = *static_cast<VolkDeviceTable*>(functions);
+      real_submit = table.vkQueueSubmit;
+      real_wait = table.vkWaitForFences;
+      if (at_submit) {
+        table.vkQueueSubmit = [](VkQueue queue, uint32_t count, const VkSubmitInfo* infos,
+                                 VkFence fence) -> VkResult {
+          return lost ? VK_ERROR_DEVICE_LOST : real_submit(queue, count, infos, fence);
+        };
+      } else {
+        table.vkWaitForFences = [](VkDevice device, uint32_t count, const VkFence* fences,
+                                   VkBool32 all, uint64_t timeout) -> VkResult {
+          const VkResult result = real_wait(device, count, fences, all, timeout);
+          return lost ? VK_ERROR_DEVICE_LOST : result;
+        };
+      }
+    };
+    auto device = make_vulkan_backend(options)->open("vulkan:0", 0);
+    QVERIFY(device.ok());
+    Device& d = *device.value();
+    const auto a = upload_floats(d, {1.0f}), b = upload_floats(d, {2.0f});
+    const auto c = upload_floats(d, {0.0f});
+    const OpCall call = elementwise(OpKind::kAdd, 1, 1, *a, *b, *c);
+    QVERIFY(d.run(std::span(&call, 1)).ok());
+
+    lost = true;
+    const Result<void> failed = d.run(std::span(&call, 1));
+    QVERIFY(!failed.ok());
+    QCOMPARE(failed.error().code, ErrorCode::kUnavailable);
+    QVERIFY2(failed.error().message.find("the device is lost") != std::string::npos,
+             failed.error().message.c_str());
+    // It stays lost, whatever is asked, and its end goes without a word.
+    lost = false;
+    const ByteVector bytes(4);
+    ByteVector got(4);
+    QCOMPARE(d.run(std::span(&call, 1)).error().code, ErrorCode::kUnavailable);
+    QCOMPARE(d.upload(*a, 0, bytes).error().code, ErrorCode::kUnavailable);
+    QCOMPARE(d.download(*a, 0, got).error().code, ErrorCode::kUnavailable);
+    QCOMPARE(d.allocate(4).error().code, ErrorCode::kUnavailable);
+    QVERIFY(!d.upload_weight(DType::kF32, 1, 1, bytes).ok());
+  }
+
+  void a_driver_without_memory_is_told_as_no_space() {
+    static PFN_vkAllocateMemory real = nullptr;
+    static bool full = false;
+    full = false;
+    VulkanOptions options{.always_stage = true};
+    options.on_functions = [](void* functions) {
+      auto& table = *static_cast<VolkDeviceTable*>(functions);
+      real = table.vkAllocateMemory;
+      table.vkAllocateMemory = [](VkDevice device, const VkMemoryAllocateInfo* info,
+                                  const VkAllocationCallbacks* callbacks,
+                                  VkDeviceMemory* memory) -> VkResult {
+        return full ? VK_ERROR_OUT_OF_DEVICE_MEMORY : real(device, info, callbacks, memory);
+      };
+    };
+    auto device = make_vulkan_backend(options)->open("vulkan:0", 0);
+    QVERIFY(device.ok());
+    Device& d = *device.value();
+    auto buffer = d.allocate(64);
+    QVERIFY(buffer.ok());
+    full = true;
+    const ByteVector bytes(64);
+    QCOMPARE(d.allocate(64).error().code, ErrorCode::kNoSpace);
+    QCOMPARE(d.upload(*buffer.value(), 0, bytes).error().code, ErrorCode::kNoSpace);  // Staging.
+    full = false;
+    QVERIFY(d.upload(*buffer.value(), 0, bytes).ok());
+  }
+
   // What GPUs run must agree as well, where only a software driver is there.
   void both_kinds_of_kernels_give_the_same_bits() {
     for (const Kernels kernels : {Kernels::kPlain, Kernels::kTexels}) {
@@ -444,8 +645,14 @@ class VulkanTest : public QObject {
         115};                               // FConvert
     const std::set<uint32_t> integer_functions = {38, 39, 41,
                                                   42, 44, 45};  // min, max, clamp of ints
+    // Nothing of small types, of 64 bits or of floats that a device may lack: buffers by their
+    // addresses, and for kernels that are asked for by choose_kernels() texels and shuffles.
+    constexpr uint32_t kOpCapability = 17;
+    const std::set<uint32_t> capabilities = {1, 5347};           // Shader, addresses
+    const std::set<uint32_t> of_texels = {1, 5347, 46, 61, 65};  // texels, subgroups, shuffle
     QVERIFY(shader_table().size() >= 20);
     for (const Shader& shader : shader_table()) {
+      const auto& allowed = shader.op.ends_with("_texels") ? of_texels : capabilities;
       const std::string name = std::string(shader.op) + " " + std::string(shader.variant);
       const auto words = shader.words;
       std::set<uint32_t> exact;
@@ -453,6 +660,10 @@ class VulkanTest : public QObject {
       for (size_t i = 5; i < words.size(); i += words[i] >> 16) {
         QVERIFY(words[i] >> 16 > 0);
         const uint32_t op = words[i] & 0xFFFF;
+        if (op == kOpCapability) {
+          QVERIFY2(allowed.count(words[i + 1]),
+                   (name + ": capability " + std::to_string(words[i + 1])).c_str());
+        }
         if (op == kOpDecorate && words[i + 2] == kNoContraction) exact.insert(words[i + 1]);
         if (rounded.count(op)) results.push_back(words[i + 2]);
         QVERIFY2(!forbidden.count(op), (name + ": opcode " + std::to_string(op)).c_str());

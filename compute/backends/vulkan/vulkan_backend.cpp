@@ -40,8 +40,7 @@ static_assert(offsetof(DispatchBlock, call_index) == 112 && sizeof(DispatchBlock
 constexpr uint64_t kCountedGroup = 64;  // Kernels with groups of this size count invocations.
 // Kernels count invocations in 32 bits, the unused ones of the last row of groups included.
 constexpr uint64_t kInvocationsMax = uint64_t{1} << 31;
-constexpr uint32_t kAllFinite = 0xFFFFFFFF;         // What `status` holds until a call reports.
-constexpr int64_t kRepackBytes = int64_t{4} << 20;  // Of a weight, repacked at a time.
+constexpr uint32_t kAllFinite = 0xFFFFFFFF;  // What `status` holds until a call reports.
 // All recordings that are kept hold no more: some 500 bytes each in the driver.
 constexpr size_t kRecordedCallsMax = 20'000;
 
@@ -164,16 +163,28 @@ Result<std::unique_ptr<Buffer>> VulkanDevice::upload_weight(DType dtype, int64_t
   const int64_t row_bytes = layout.row_words * 4;
   SHOAL_TRY_ASSIGN(buffer,
                    context_->allocate(layout.words(rows) * 4, VulkanContext::MemoryUse::kDevice));
-  const int64_t rows_at_once =
-      std::max<int64_t>(kRepackBytes / row_bytes / layout.tile_rows, 1) * layout.tile_rows;
-  std::vector<uint32_t> words;
+  const auto repack = [&](int64_t row, int64_t count, std::span<uint32_t> out) {
+    repack_rows(dtype, columns,
+                bytes.subspan(row * layout.file_row_bytes, count * layout.file_row_bytes), out);
+  };
+  // Straight to where the device takes it from, or by way of our memory where a tile is too large.
+  const int64_t tiles_at_once = VulkanContext::kPieceBytes / (row_bytes * layout.tile_rows);
+  const int64_t rows_at_once = std::max<int64_t>(tiles_at_once, 1) * layout.tile_rows;
+  std::vector<uint32_t> tile;
   for (int64_t row = 0; row < rows; row += rows_at_once) {
     const int64_t count = std::min(rows_at_once, rows - row);
-    words.resize(static_cast<size_t>(layout.words(count)));
-    repack_rows(dtype, columns,
-                bytes.subspan(row * layout.file_row_bytes, count * layout.file_row_bytes), words);
-    SHOAL_TRY(context_->write(*buffer, row * row_bytes, std::as_bytes(std::span(words))));
+    if (tiles_at_once == 0) {
+      tile.resize(static_cast<size_t>(layout.words(count)));
+      repack(row, count, tile);
+      SHOAL_TRY(context_->write(*buffer, row * row_bytes, std::as_bytes(std::span(tile))));
+      continue;
+    }
+    SHOAL_TRY_ASSIGN(piece,
+                     context_->open_piece(*buffer, row * row_bytes, layout.words(count) * 4));
+    repack(row, count, {reinterpret_cast<uint32_t*>(piece.data()), piece.size() / 4});
+    SHOAL_TRY(context_->send_piece());
   }
+  SHOAL_TRY(context_->finish_pieces());
   return std::unique_ptr<Buffer>(std::move(buffer));
 }
 

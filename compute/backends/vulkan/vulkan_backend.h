@@ -17,6 +17,8 @@ struct VulkanOptions {
   // Unset: as choose_kernels() says. A device that lacks what they need fails to open.
   std::optional<KernelChoice> kernels;
   uint64_t run_timeout_ms = 120'000;  // A run that takes longer means a hung device.
+  // Puts other functions into an opened device's VolkDeviceTable: tests make a driver fail.
+  std::function<void(void*)> on_functions;
   // What the validation layer says; called on the thread that made the call.
   std::function<void(std::string_view)> on_message;
 };

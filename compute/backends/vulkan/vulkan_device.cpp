@@ -7,7 +7,6 @@
 namespace shoal::compute {
 namespace {
 
-constexpr int64_t kStagingBytes = int64_t{8} << 20;
 // Kernels count 32-bit words with a signed index.
 constexpr int64_t kBufferBytesMax = int64_t{4} << 31;
 // The smallest that a device must offer; what a kernel is told fits into it.
@@ -77,19 +76,23 @@ Result<void> VulkanContext::start() {
   info.pQueueCreateInfos = &queue;
   SHOAL_VK(vkCreateDevice(physical_.handle, &info, nullptr, &device_));
   volkLoadDeviceTable(&vk_, device_);
+  if (options_.on_functions) options_.on_functions(&vk_);
   vk_.vkGetDeviceQueue(device_, physical_.queue_family, 0, &queue_);
 
   VkCommandPoolCreateInfo pool{VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO};
   pool.flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT;
   pool.queueFamilyIndex = physical_.queue_family;
   SHOAL_VK_HERE(vk_.vkCreateCommandPool(device_, &pool, nullptr, &pool_));
-  VkCommandBufferAllocateInfo commands{VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO};
-  commands.commandPool = pool_;
-  commands.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
-  commands.commandBufferCount = 1;
-  SHOAL_VK_HERE(vk_.vkAllocateCommandBuffers(device_, &commands, &commands_));
   const VkFenceCreateInfo fence{VK_STRUCTURE_TYPE_FENCE_CREATE_INFO};
-  SHOAL_VK_HERE(vk_.vkCreateFence(device_, &fence, nullptr, &fence_));
+  for (Copy& copy : copies_) {
+    VkCommandBufferAllocateInfo commands{VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO};
+    commands.commandPool = pool_;
+    commands.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
+    commands.commandBufferCount = 1;
+    SHOAL_VK_HERE(vk_.vkAllocateCommandBuffers(device_, &commands, &copy.commands));
+    SHOAL_VK_HERE(vk_.vkCreateFence(device_, &fence, nullptr, &copy.fence));
+  }
+  SHOAL_VK_HERE(vk_.vkCreateFence(device_, &fence, nullptr, &run_fence_));
 
   VkDescriptorSetLayoutBinding bindings[2] = {};
   for (uint32_t i = 0; i < 2; ++i) {
@@ -114,13 +117,14 @@ Result<void> VulkanContext::start() {
 
 VulkanContext::~VulkanContext() {
   if (device_ == VK_NULL_HANDLE) return;
-  staging_.reset();
+  for (Copy& copy : copies_) copy.staging.reset();
   if (!settle()) return;
   for (const VkPipeline pipeline : pipelines_) vk_.vkDestroyPipeline(device_, pipeline, nullptr);
   vk_.vkDestroyPipelineCache(device_, pipeline_cache_, nullptr);
   vk_.vkDestroyPipelineLayout(device_, pipeline_layout_, nullptr);
   vk_.vkDestroyDescriptorSetLayout(device_, set_layout_, nullptr);
-  vk_.vkDestroyFence(device_, fence_, nullptr);
+  for (const Copy& copy : copies_) vk_.vkDestroyFence(device_, copy.fence, nullptr);
+  vk_.vkDestroyFence(device_, run_fence_, nullptr);
   vk_.vkDestroyCommandPool(device_, pool_, nullptr);
   vk_.vkDestroyDevice(device_, nullptr);
 }
@@ -129,23 +133,26 @@ VulkanContext::~VulkanContext() {
 // thread for ever. So a run that was given up gets one more chance to end, and after that nothing
 // that it may use is freed any more.
 bool VulkanContext::settle() {
-  if (busy_ && !given_up_) {
-    const VkResult waited = vk_.vkWaitForFences(device_, 1, &fence_, VK_TRUE, kLastWaitNs);
-    given_up_ = waited == VK_TIMEOUT;
-    busy_ = given_up_;
-    lost_ = true;
-  }
-  return !busy_;
+  const auto end = [this](VkFence fence, bool& running) {
+    if (!running || given_up_) return;
+    const VkResult waited = vk_.vkWaitForFences(device_, 1, &fence, VK_TRUE, kLastWaitNs);
+    running = waited == VK_TIMEOUT;
+    given_up_ = running;
+    if (waited != VK_SUCCESS) lost_ = true;
+  };
+  for (Copy& copy : copies_) end(copy.fence, copy.running);
+  end(run_fence_, run_running_);
+  return !given_up_;
 }
 
 Error VulkanContext::failed(VkResult result, std::string_view call) {
-  if (result == VK_ERROR_DEVICE_LOST) lost_ = true;
+  if (result == VK_ERROR_DEVICE_LOST || result == VK_TIMEOUT) lost_ = true;
   call.remove_prefix(std::min(call.find("vk_.") == 0 ? size_t{4} : size_t{0}, call.size()));
   return with_context(vulkan_error(result, call), physical_.info.selector);
 }
 
 Result<void> VulkanContext::usable() const {
-  if (lost_ || busy_) {
+  if (lost_) {
     return Error{ErrorCode::kUnavailable,
                  physical_.info.selector + ": the device is lost or hangs"};
   }
@@ -237,10 +244,10 @@ Result<std::unique_ptr<VulkanBuffer>> VulkanContext::allocate(int64_t bytes, Mem
   return buffer;
 }
 
-Result<void> VulkanContext::ensure_staging() {
-  if (staging_) return {};
-  SHOAL_TRY_ASSIGN(staging, allocate(kStagingBytes, MemoryUse::kStaging));
-  staging_ = std::move(staging);
+Result<void> VulkanContext::ensure_staging(Copy& copy) {
+  if (copy.staging) return {};
+  SHOAL_TRY_ASSIGN(staging, allocate(kPieceBytes, MemoryUse::kStaging));
+  copy.staging = std::move(staging);
   return {};
 }
 
@@ -250,31 +257,54 @@ Result<void> VulkanContext::zero(VulkanBuffer& buffer) {
     std::memset(buffer.mapped_, 0, static_cast<size_t>(buffer.size_));
     return {};
   }
-  SHOAL_TRY(begin());
-  vk_.vkCmdFillBuffer(commands_, buffer.buffer_, 0, VK_WHOLE_SIZE, 0);
-  return end_and_submit();
+  Copy& copy = copies_[0];
+  SHOAL_TRY(begin(copy));
+  vk_.vkCmdFillBuffer(copy.commands, buffer.buffer_, 0, VK_WHOLE_SIZE, 0);
+  SHOAL_TRY(end_and_submit(copy));
+  return wait(copy.fence, copy.running);
+}
+
+Result<std::span<std::byte>> VulkanContext::open_piece(VulkanBuffer& buffer, int64_t offset,
+                                                       int64_t bytes) {
+  SHOAL_CHECK(offset >= 0 && offset <= buffer.size_ && bytes <= buffer.size_ - offset);
+  SHOAL_CHECK(bytes >= 0 && bytes <= kPieceBytes);
+  SHOAL_TRY(usable());
+  piece_ = {&buffer, offset, bytes};
+  if (buffer.mapped_) return std::span(buffer.mapped_ + offset, static_cast<size_t>(bytes));
+  Copy& copy = copies_[next_copy_];
+  SHOAL_TRY(ensure_staging(copy));
+  SHOAL_TRY(wait(copy.fence, copy.running));
+  return std::span(copy.staging->mapped_, static_cast<size_t>(bytes));
+}
+
+Result<void> VulkanContext::send_piece() {
+  if (piece_.bytes == 0 || piece_.buffer->mapped_) return {};
+  Copy& copy = copies_[next_copy_];
+  next_copy_ = (next_copy_ + 1) % std::size(copies_);
+  SHOAL_TRY(begin(copy));
+  const VkBufferCopy range{0, static_cast<VkDeviceSize>(piece_.offset),
+                           static_cast<VkDeviceSize>(piece_.bytes)};
+  vk_.vkCmdCopyBuffer(copy.commands, copy.staging->buffer_, piece_.buffer->buffer_, 1, &range);
+  return end_and_submit(copy);
+}
+
+Result<void> VulkanContext::finish_pieces() {
+  for (Copy& copy : copies_) SHOAL_TRY(wait(copy.fence, copy.running));
+  return {};
 }
 
 Result<void> VulkanContext::write(VulkanBuffer& buffer, int64_t offset, ByteSpan bytes) {
   SHOAL_CHECK(offset >= 0 && offset <= buffer.size_);
   SHOAL_CHECK(static_cast<int64_t>(bytes.size()) <= buffer.size_ - offset);
-  SHOAL_TRY(usable());
-  if (bytes.empty()) return {};
-  if (buffer.mapped_) {
-    std::memcpy(buffer.mapped_ + offset, bytes.data(), bytes.size());
-    return {};
-  }
-  SHOAL_TRY(ensure_staging());
   for (size_t done = 0; done < bytes.size();) {
-    const size_t count = std::min(bytes.size() - done, static_cast<size_t>(kStagingBytes));
-    std::memcpy(staging_->mapped_, bytes.data() + done, count);
-    SHOAL_TRY(begin());
-    const VkBufferCopy copy{0, static_cast<VkDeviceSize>(offset) + done, count};
-    vk_.vkCmdCopyBuffer(commands_, staging_->buffer_, buffer.buffer_, 1, &copy);
-    SHOAL_TRY(end_and_submit());
+    const size_t count = std::min(bytes.size() - done, static_cast<size_t>(kPieceBytes));
+    SHOAL_TRY_ASSIGN(piece, open_piece(buffer, offset + static_cast<int64_t>(done),
+                                       static_cast<int64_t>(count)));
+    std::memcpy(piece.data(), bytes.data() + done, count);
+    SHOAL_TRY(send_piece());
     done += count;
   }
-  return {};
+  return finish_pieces();
 }
 
 Result<void> VulkanContext::read(const VulkanBuffer& buffer, int64_t offset,
@@ -287,14 +317,16 @@ Result<void> VulkanContext::read(const VulkanBuffer& buffer, int64_t offset,
     std::memcpy(bytes.data(), buffer.mapped_ + offset, bytes.size());
     return {};
   }
-  SHOAL_TRY(ensure_staging());
+  Copy& copy = copies_[0];
+  SHOAL_TRY(ensure_staging(copy));
   for (size_t done = 0; done < bytes.size();) {
-    const size_t count = std::min(bytes.size() - done, static_cast<size_t>(kStagingBytes));
-    SHOAL_TRY(begin());
-    const VkBufferCopy copy{static_cast<VkDeviceSize>(offset) + done, 0, count};
-    vk_.vkCmdCopyBuffer(commands_, buffer.buffer_, staging_->buffer_, 1, &copy);
-    SHOAL_TRY(end_and_submit());
-    std::memcpy(bytes.data() + done, staging_->mapped_, count);
+    const size_t count = std::min(bytes.size() - done, static_cast<size_t>(kPieceBytes));
+    SHOAL_TRY(begin(copy));
+    const VkBufferCopy range{static_cast<VkDeviceSize>(offset) + done, 0, count};
+    vk_.vkCmdCopyBuffer(copy.commands, buffer.buffer_, copy.staging->buffer_, 1, &range);
+    SHOAL_TRY(end_and_submit(copy));
+    SHOAL_TRY(wait(copy.fence, copy.running));
+    std::memcpy(bytes.data() + done, copy.staging->mapped_, count);
     done += count;
   }
   return {};
@@ -322,19 +354,20 @@ Result<VkPipeline> VulkanContext::make_pipeline(std::span<const uint32_t> words)
   return pipeline;
 }
 
-Result<void> VulkanContext::begin() {
+Result<void> VulkanContext::begin(Copy& copy) {
+  SHOAL_TRY(wait(copy.fence, copy.running));
   SHOAL_TRY(usable());
   // What a failed recording left behind goes, too.
-  SHOAL_VK_HERE(vk_.vkResetCommandBuffer(commands_, 0));
+  SHOAL_VK_HERE(vk_.vkResetCommandBuffer(copy.commands, 0));
   VkCommandBufferBeginInfo info{VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
   info.flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT;
-  SHOAL_VK_HERE(vk_.vkBeginCommandBuffer(commands_, &info));
+  SHOAL_VK_HERE(vk_.vkBeginCommandBuffer(copy.commands, &info));
   return {};
 }
 
-Result<void> VulkanContext::end_and_submit() {
-  SHOAL_TRY(end(commands_));
-  return submit(commands_);
+Result<void> VulkanContext::end_and_submit(Copy& copy) {
+  SHOAL_TRY(end(copy.commands));
+  return submit(copy.commands, copy.fence, copy.running);
 }
 
 Result<VkCommandBuffer> VulkanContext::begin_recording() {
@@ -412,20 +445,30 @@ void VulkanContext::barrier(VkCommandBuffer commands, VkPipelineStageFlags host,
                            nullptr);
 }
 
-Result<void> VulkanContext::submit(VkCommandBuffer commands) {
+Result<void> VulkanContext::submit(VkCommandBuffer commands, VkFence fence, bool& running) {
   SHOAL_TRY(usable());
-  SHOAL_VK_HERE(vk_.vkResetFences(device_, 1, &fence_));
+  SHOAL_VK_HERE(vk_.vkResetFences(device_, 1, &fence));
   VkSubmitInfo info{VK_STRUCTURE_TYPE_SUBMIT_INFO};
   info.commandBufferCount = 1;
   info.pCommandBuffers = &commands;
-  SHOAL_VK_HERE(vk_.vkQueueSubmit(queue_, 1, &info, fence_));
-  busy_ = true;
+  SHOAL_VK_HERE(vk_.vkQueueSubmit(queue_, 1, &info, fence));
+  running = true;
+  return {};
+}
+
+Result<void> VulkanContext::wait(VkFence fence, bool& running) {
+  if (!running) return {};
   const uint64_t timeout_ns = options_.run_timeout_ms * 1'000'000;
-  const VkResult waited = vk_.vkWaitForFences(device_, 1, &fence_, VK_TRUE, timeout_ns);
+  const VkResult waited = vk_.vkWaitForFences(device_, 1, &fence, VK_TRUE, timeout_ns);
   // A lost device has ended all work, so what it used may be freed.
-  if (waited == VK_SUCCESS || waited == VK_ERROR_DEVICE_LOST) busy_ = false;
+  if (waited == VK_SUCCESS || waited == VK_ERROR_DEVICE_LOST) running = false;
   SHOAL_VK_HERE(waited);
   return {};
+}
+
+Result<void> VulkanContext::submit(VkCommandBuffer commands) {
+  SHOAL_TRY(submit(commands, run_fence_, run_running_));
+  return wait(run_fence_, run_running_);
 }
 
 }  // namespace shoal::compute

@@ -65,7 +65,14 @@ class VulkanContext {
   // kNoSpace, with figures, when it does not fit. The bytes are not set.
   Result<std::unique_ptr<VulkanBuffer>> allocate(int64_t bytes, MemoryUse use);
   Result<void> zero(VulkanBuffer& buffer);
-  // REQUIRES: the range lies in the buffer.
+  // Bytes go to a buffer by copies that run while the next ones are made ready. open_piece() gives
+  // a place for so many, at most kPieceBytes, which are made there; send_piece() hands them over.
+  // finish_pieces() returns when all have arrived. Where the host sees the buffer, its own memory
+  // is the place. REQUIRES: the range lies in the buffer.
+  static constexpr int64_t kPieceBytes = int64_t{4} << 20;
+  Result<std::span<std::byte>> open_piece(VulkanBuffer& buffer, int64_t offset, int64_t bytes);
+  Result<void> send_piece();
+  Result<void> finish_pieces();
   Result<void> write(VulkanBuffer& buffer, int64_t offset, ByteSpan bytes);
   Result<void> read(const VulkanBuffer& buffer, int64_t offset, std::span<std::byte> bytes);
 
@@ -96,12 +103,20 @@ class VulkanContext {
 
   Result<void> start();
   bool settle();  // Whether nothing is running any more, so that things may be freed.
-  // For copies: begin() empties the command buffer kept for them.
-  Result<void> begin();
-  Result<void> end_and_submit();
+  // Commands that are recorded for one use, with the memory that they copy from or to.
+  struct Copy {
+    std::unique_ptr<VulkanBuffer> staging;
+    VkCommandBuffer commands = VK_NULL_HANDLE;
+    VkFence fence = VK_NULL_HANDLE;
+    bool running = false;  // Was handed over, and its end not seen.
+  };
+  Result<void> begin(Copy& copy);
+  Result<void> end_and_submit(Copy& copy);
+  Result<void> submit(VkCommandBuffer commands, VkFence fence, bool& running);
+  Result<void> wait(VkFence fence, bool& running);
+  Result<void> ensure_staging(Copy& copy);
   void barrier(VkCommandBuffer commands, VkPipelineStageFlags host, VkAccessFlags host_access);
   Result<uint32_t> memory_type(uint32_t allowed, MemoryUse use) const;
-  Result<void> ensure_staging();
   Error failed(VkResult result, std::string_view call);
 
   std::shared_ptr<const VulkanInstance> instance_;
@@ -111,18 +126,22 @@ class VulkanContext {
   VolkDeviceTable vk_{};
   VkQueue queue_ = VK_NULL_HANDLE;
   VkCommandPool pool_ = VK_NULL_HANDLE;
-  VkCommandBuffer commands_ = VK_NULL_HANDLE;
-  VkFence fence_ = VK_NULL_HANDLE;
+  Copy copies_[2];  // One is filled while the other runs.
+  size_t next_copy_ = 0;
+  struct {
+    VulkanBuffer* buffer = nullptr;
+    int64_t offset = 0, bytes = 0;
+  } piece_;  // The one that is open.
+  VkFence run_fence_ = VK_NULL_HANDLE;
+  bool run_running_ = false;
   VkDescriptorSetLayout set_layout_ = VK_NULL_HANDLE;
   VkPipelineLayout pipeline_layout_ = VK_NULL_HANDLE;
   VkPipelineCache pipeline_cache_ = VK_NULL_HANDLE;
   std::vector<VkPipeline> pipelines_;
-  std::unique_ptr<VulkanBuffer> staging_;
   int64_t heap_used_[VK_MAX_MEMORY_HEAPS] = {};
   uint64_t buffers_freed_ = 0;
-  bool lost_ = false;  // No answer to be expected any more.
-  bool busy_ = false;  // Work was handed over and its end not seen: nothing it uses may be freed.
-  bool given_up_ = false;
+  bool lost_ = false;      // No answer to be expected any more.
+  bool given_up_ = false;  // What runs will not end: nothing that it uses may be freed.
 };
 
 }  // namespace shoal::compute
