@@ -32,6 +32,9 @@ struct StageOptions {
   int64_t context = 512;  // Positions per sequence.
   int64_t sequences = 1;
   int64_t rows_max = 64;  // The largest step.
+  // What the caches hold, of all sequences together; what sequences share counts once. 0: as much
+  // as all of them may need.
+  int64_t positions = 0;
 };
 
 struct StepInput {
@@ -80,11 +83,24 @@ class Stage {
 
   // Hidden rows (rows x width), logits (output_rows x vocabulary) or features. Refuses as kInvalid
   // rows beyond the options, positions beyond the context, tokens beyond the vocabulary, non-finite
-  // input. A failed step leaves the caches of its rows undefined and all else as it was. Writing a
-  // position again replaces it, so going back needs no call.
-  // REQUIRES: only one of `tap` and `pace` is given.
+  // input; as kNoSpace, with figures, when the caches are full. A failed step leaves the caches of
+  // its rows undefined and all else as it was. Writing a position again replaces it, so going back
+  // needs no call. REQUIRES: only one of `tap` and `pace` is given.
   virtual Result<std::vector<float>> step(const StepInput& input, const FragmentTap* tap = nullptr,
                                           Pace* pace = nullptr) = 0;
+
+  // Makes `to` the first `positions` of `from`, without copying them: what both hold is kept once
+  // until one of them writes there. What `to` was is gone.
+  virtual Result<void> fork(uint32_t from, uint32_t to, int64_t positions) = 0;
+  // Forgets a sequence's positions from `length` on, so that others may have their memory.
+  virtual Result<void> trim(uint32_t sequence, int64_t length) = 0;
+
+  // What the caches hold of positions first .. last - 1, for a stage of the same fragments on any
+  // device: it goes on from there to the same bits. Which weights made them the caller must know.
+  virtual Result<ByteVector> save(uint32_t sequence, int64_t first, int64_t last) = 0;
+  // Writes them where they were, in any sequence that has all positions before them. Refuses what
+  // no stage of these fragments saved, and what no step could have stored.
+  virtual Result<void> load(uint32_t sequence, ByteSpan saved) = 0;
 };
 
 // Compares every op's samples on `device` with the CPU reference, bit by bit. Names the first that

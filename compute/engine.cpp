@@ -10,8 +10,10 @@
 
 #include "base/check.h"
 #include "compute/buffer_plan.h"
+#include "compute/cache.h"
 #include "compute/compute.h"
 #include "compute/graph/limits.h"
+#include "compute/memory_claim.h"
 #include "compute/ops/op.h"
 #include "compute/ops/rope_table.h"
 #include "shaders/exact_math.h"
@@ -41,6 +43,9 @@ Result<void> check_options(const StageOptions& options) {
   if (options.rows_max < 1 || options.rows_max > limits::kRowsMax) {
     return invalid("stage: rows_max is " + std::to_string(options.rows_max));
   }
+  if (options.positions < 0) {
+    return invalid("stage: positions is " + std::to_string(options.positions));
+  }
   return {};
 }
 
@@ -58,6 +63,24 @@ Result<void> check_weights(const Fragment& fragment) {
     }
   }
   return {};
+}
+
+// Pages of the caches: a sequence begins a new one.
+int64_t pages_of(const StageOptions& options) {
+  const int64_t most = options.sequences * pages_for(options.context);
+  return options.positions == 0 ? most : std::min(most, pages_for(options.positions));
+}
+
+// The words of row_info that a step may need, at most.
+int64_t row_info_bytes(const StageOptions& options) {
+  const int64_t listed = std::min(options.rows_max, options.sequences);
+  return (options.rows_max * 2 + listed * pages_for(options.context)) * 4;
+}
+
+Digest digest_of_graphs(std::span<const Fragment> fragments) {
+  DigestBuilder builder;
+  for (const Fragment& fragment : fragments) builder.update(encode(fragment.graph));
+  return builder.finish();
 }
 
 // The ends of a chain of verified graphs, and whether they fit each other.
@@ -140,10 +163,7 @@ std::optional<Features> features_of(const Graph& head, int64_t width) {
 class DeviceStage final : public Stage {
  public:
   DeviceStage(Device& device, const StageOptions& options, const StageShape& shape)
-      : device_(device),
-        options_(options),
-        shape_(shape),
-        lengths_(static_cast<size_t>(options.sequences)) {}
+      : device_(device), options_(options), shape_(shape) {}
 
   Result<void> place(std::span<const Fragment> fragments);
 
@@ -151,6 +171,18 @@ class DeviceStage final : public Stage {
   int64_t device_bytes() const override { return device_bytes_; }
   Result<std::vector<float>> step(const StepInput& input, const FragmentTap* tap,
                                   Pace* pace) override;
+  Result<void> fork(uint32_t from, uint32_t to, int64_t positions) override {
+    return cache_->fork(from, to, positions);
+  }
+  Result<void> trim(uint32_t sequence, int64_t length) override {
+    return cache_->trim(sequence, length);
+  }
+  Result<ByteVector> save(uint32_t sequence, int64_t first, int64_t last) override {
+    return cache_->save(sequence, first, last);
+  }
+  Result<void> load(uint32_t sequence, ByteSpan saved) override {
+    return cache_->load(sequence, saved);
+  }
 
  private:
   Dims dims(int64_t rows, int64_t outputs) const {
@@ -184,14 +216,15 @@ class DeviceStage final : public Stage {
   std::vector<Buffer*> outputs_;  // Of each fragment.
   std::optional<Features> features_;
   Buffer* features_buffer_ = nullptr;  // Null without features_.
+  std::optional<MemoryClaim> claim_;   // Of device_bytes_, once placed.
   std::vector<std::unique_ptr<Buffer>> buffers_;
   std::map<RopeSpec, Buffer*> rope_tables_;
   Buffer* input_ = nullptr;
   Buffer* row_info_ = nullptr;
   Buffer* picked_ = nullptr;
   int64_t device_bytes_ = 0;
-  std::vector<int64_t> lengths_;  // Positions of each sequence that were ever written, from 0 on.
-  std::vector<OpCall> calls_;     // Of the step being run.
+  std::optional<Cache> cache_;  // Once placed.
+  std::vector<OpCall> calls_;   // Of the step being run.
 };
 
 Result<Buffer*> DeviceStage::allocate(int64_t bytes) {
@@ -219,13 +252,19 @@ Result<Buffer*> DeviceStage::fixed_buffer(const Fragment& fragment, const Value&
       buffers_.push_back(std::move(buffer));
       return buffers_.back().get();
     }
-    case ValueKind::kState: return allocate(bytes_of(value, dims(1, 1)));
+    case ValueKind::kState: {
+      const int64_t width = value.shape.back();
+      SHOAL_TRY_ASSIGN(buffer, allocate(cache_bytes(value.dtype, width, pages_of(options_))));
+      cache_->add({buffer, value.dtype, width});
+      return buffer;
+    }
     case ValueKind::kRopeTable: return rope_table(value.rope);
     default: return static_cast<Buffer*>(nullptr);  // Placed by the plan.
   }
 }
 
 PlannedView DeviceStage::view(const Value& value, Buffer* buffer) const {
+  if (value.kind == ValueKind::kState) return {buffer, buffer->size()};
   PlannedView planned{buffer, bytes_of(value, dims(1, 1))};
   if (value.shape[0] == kRows) planned.per = PlannedView::Per::kRow;
   if (value.shape[0] == kOutputs) planned.per = PlannedView::Per::kOutput;
@@ -235,8 +274,9 @@ PlannedView DeviceStage::view(const Value& value, Buffer* buffer) const {
 // What all buffers of the stage together take, before any is made; the largest number when it is
 // more.
 int64_t total_bytes(const Device& device, std::span<const Fragment> fragments,
-                    const BufferPlan& plan, const Dims& dims) {
-  int64_t total = dims.rows * 12;  // Row information and picked rows.
+                    const BufferPlan& plan, const StageOptions& options) {
+  const Dims dims{options.rows_max, options.rows_max, options.context, options.sequences};
+  int64_t total = row_info_bytes(options) + options.rows_max * 4;  // And the picked rows.
   const auto add = [&total](int64_t bytes) {
     if (__builtin_add_overflow(total, bytes, &total)) total = std::numeric_limits<int64_t>::max();
   };
@@ -245,7 +285,8 @@ int64_t total_bytes(const Device& device, std::span<const Fragment> fragments,
     for (const Value& value : fragment.graph.values) {
       if (value.kind == ValueKind::kWeight)
         add(device.weight_bytes(value.dtype, weight_rows(value), value.shape.back()));
-      if (value.kind == ValueKind::kState) add(bytes_of(value, dims));
+      if (value.kind == ValueKind::kState)
+        add(cache_bytes(value.dtype, value.shape.back(), pages_of(options)));
       if (value.kind == ValueKind::kRopeTable) {
         tables[value.rope] = bytes_of(value, dims);
       }
@@ -261,14 +302,14 @@ Result<void> DeviceStage::place(std::span<const Fragment> fragments) {
   std::vector<const Graph*> chain;
   for (const Fragment& fragment : fragments) chain.push_back(&fragment.graph);
   const BufferPlan plan = plan_buffers(chain, most);
-  device_bytes_ = total_bytes(device_, fragments, plan, most);
-  if (device_bytes_ > device_.info().memory_bytes) {
-    return Error{ErrorCode::kNoSpace, "stage: it takes " + std::to_string(device_bytes_) +
-                                          " bytes and " + device_.info().selector + " has " +
-                                          std::to_string(device_.info().memory_bytes)};
-  }
+  device_bytes_ = total_bytes(device_, fragments, plan, options_);
+  Result<MemoryClaim> claim = MemoryClaim::make(device_, device_bytes_);
+  if (!claim.ok()) return with_context(claim.error(), "stage");
+  claim_.emplace(std::move(claim).value());
 
-  SHOAL_TRY_ASSIGN(row_info, allocate(options_.rows_max * static_cast<int64_t>(sizeof(RowInfo))));
+  cache_.emplace(device_, options_.sequences, options_.context, pages_of(options_),
+                 digest_of_graphs(fragments));
+  SHOAL_TRY_ASSIGN(row_info, allocate(row_info_bytes(options_)));
   SHOAL_TRY_ASSIGN(picked, allocate(options_.rows_max * 4));
   row_info_ = row_info;
   picked_ = picked;
@@ -306,7 +347,7 @@ Result<void> DeviceStage::place(std::span<const Fragment> fragments) {
         if (id != op.output) call.views.push_back(view(graph.values[id], buffers[id]));
       }
       if (spec.step_buffer == StepBuffer::kRowInfo)
-        call.views.push_back({row_info_, 8, PlannedView::Per::kRow});
+        call.views.push_back({row_info_, row_info_->size()});
       if (spec.step_buffer == StepBuffer::kPicked)
         call.views.push_back({picked_, 4, PlannedView::Per::kOutput});
       call.views.push_back(view(graph.values[op.output], buffers[op.output]));
@@ -358,7 +399,7 @@ Result<void> DeviceStage::check_rows(std::span<const RowInfo> rows) const {
     if (!first && sorted[i - 1].position == row.position) {
       return invalid(name + ": position " + std::to_string(row.position) + " stands in it twice");
     }
-    if (first) written = lengths_[row.sequence];
+    if (first) written = cache_->length(row.sequence);
     if (row.position > written) {
       return invalid(name + ": position " + std::to_string(row.position) +
                      " comes before position " + std::to_string(written) + " was written");
@@ -410,7 +451,8 @@ Result<void> DeviceStage::check_input(const StepInput& input) const {
 }
 
 Result<void> DeviceStage::upload_input(const StepInput& input) {
-  SHOAL_TRY(device_.upload(*row_info_, 0, std::as_bytes(input.rows)));
+  const std::vector<uint32_t> row_info = cache_->row_info(input.rows);
+  SHOAL_TRY(device_.upload(*row_info_, 0, std::as_bytes(std::span(row_info))));
   if (!input.output_rows.empty())
     SHOAL_TRY(device_.upload(*picked_, 0, std::as_bytes(input.output_rows)));
   return device_.upload(
@@ -553,14 +595,14 @@ Result<std::vector<float>> DeviceStage::step(const StepInput& input, const Fragm
                                              Pace* pace) {
   SHOAL_CHECK(tap == nullptr || pace == nullptr);
   SHOAL_TRY(check_input(input));
+  if (Result<void> room = cache_->make_writable(input.rows); !room.ok())
+    return with_context(room.error(), "step");
   const auto rows_max = static_cast<size_t>(pace == nullptr ? 0 : pace->rows_max());
   Result<std::vector<float>> output = rows_max == 0 || input.rows.size() <= rows_max
                                           ? run_piece(input, tap, pace)
                                           : run_in_pieces(input, rows_max, *pace);
   if (!output.ok()) return output;
-  for (const RowInfo& row : input.rows) {
-    lengths_[row.sequence] = std::max<int64_t>(lengths_[row.sequence], int64_t{row.position} + 1);
-  }
+  cache_->wrote(input.rows);
   return output;
 }
 

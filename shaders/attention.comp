@@ -58,7 +58,7 @@ void main() {
   uint row = i / p.heads;
   uint kv_head = i % p.heads / (p.heads / p.kv_heads);
   uint stride = p.kv_heads * p.head_dim;
-  uint base = rows.at[row].sequence * p.context * stride + kv_head * p.head_dim;
+  uint pages = rows.at[row].pages;
   uint length = rows.at[row].position + 1u;
   uint head = i * p.head_dim;
 
@@ -70,10 +70,12 @@ void main() {
     bool is_first = chunk == first_chunk;
     uint first = max(chunk, seen_from);
     uint count = min(chunk + SHOAL_ATTENTION_CHUNK, length) - first;
+    uint page = Words(rows).at[pages + chunk / SHOAL_ATTENTION_CHUNK];
+    uint base = (page * SHOAL_ATTENTION_CHUNK + first - chunk) * stride + kv_head * p.head_dim;
     float w[SHOAL_ATTENTION_CHUNK];
     float m_c = 0.0;
     for (uint t = 0u; t < count; ++t) {
-      float s = score(head, base + (first + t) * stride);
+      float s = score(head, base + t * stride);
       w[t] = s;
       m_c = t == 0u || s > m_c ? s : m_c;
     }
@@ -89,7 +91,7 @@ void main() {
     for (uint d = 0u; d < p.head_dim; d += 4u) {
       vec4 o_c = vec4(0.0);
       for (uint t = 0u; t < count; ++t) {
-        o_c = plus(o_c, times(vec4(w[t]), load_state(values, base + (first + t) * stride, d, p.head_dim)));
+        o_c = plus(o_c, times(vec4(w[t]), load_state(values, base + t * stride, d, p.head_dim)));
       }
       for (uint e = 0u; e < 4u && d + e < p.head_dim; ++e) {
         uint at = head + d + e;

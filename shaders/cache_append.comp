@@ -15,9 +15,10 @@ layout(push_constant, std430) uniform Call {
 void main() {
   uint i = invocation();
   if (i >= invocations) return;
-  RowInfo row = rows.at[i / p.width];
+  RowPlace row = rows.at[i / p.width];
   uint column = i % p.width;
-  uint to = (row.sequence * p.context + row.position) * p.width + column;
+  uint page = Words(rows).at[row.pages + row.position / SHOAL_ATTENTION_CHUNK];
+  uint to = (page * SHOAL_ATTENTION_CHUNK + row.position % SHOAL_ATTENTION_CHUNK) * p.width + column;
 #if defined(VARIANT_F32)
   state.at[to] = floatBitsToUint(exact_factor(x.at[i]));
   if (!exact_is_finite(x.at[i])) REPORT_NON_FINITE();

@@ -17,7 +17,7 @@ layout(local_size_x = GROUP_SIZE) in;
 layout(buffer_reference, std430, buffer_reference_align = 4) buffer Floats { float at[]; };
 layout(buffer_reference, std430, buffer_reference_align = 4) buffer Words { uint at[]; };
 layout(buffer_reference, std430, buffer_reference_align = 16) buffer Texels { uvec4 at[]; };
-layout(buffer_reference, std430, buffer_reference_align = 4) buffer Rows { RowInfo at[]; };
+layout(buffer_reference, std430, buffer_reference_align = 4) buffer Rows { RowPlace at[]; };
 
 // The end of every kernel's push constants; its buffers stand before, 8 bytes each, at most five.
 // Matches DispatchBlock in compute/backends/vulkan/vulkan_backend.cpp.

@@ -16,6 +16,15 @@ struct RowInfo {
   uint position;
 };
 
+// What kernels read of it, as row_info: one of these a row, and behind them words that number pages.
+// A page is SHOAL_ATTENTION_CHUNK positions of the caches; the row's position j stands in the page
+// whose number is word `pages` + j / SHOAL_ATTENTION_CHUNK of row_info, at place j %
+// SHOAL_ATTENTION_CHUNK.
+struct RowPlace {
+  uint pages;
+  uint position;
+};
+
 // tokens i32[rows], table[vocabulary, width] -> factor(row) f32[rows, width]. Variant: the table's
 // type; a quantised element is float(q) * scale.
 struct EmbedParams {
@@ -55,15 +64,16 @@ struct RopeParams {
   uint interleaved;
 };
 
-// x f32[rows, width], row_info -> state[sequences, context, width], in place. Variant: the state's
-// type: f32 stores factor(x), f16 stores exact_float_to_half(x); an infinity reports non_finite.
+// x f32[rows, width], row_info -> state[pages, SHOAL_ATTENTION_CHUNK, width], in place, each row at
+// the place of its position. Variant: the state's type: f32 stores factor(x), f16 stores
+// exact_float_to_half(x); an infinity reports non_finite.
 struct CacheAppendParams {
-  uint rows, width, context;
+  uint rows, width;
 };
 
-// q f32[rows, heads * head_dim], keys and values state[sequences, context, kv_heads * head_dim],
-// row_info -> f32[rows, heads * head_dim]. Row r sees positions 0 .. row_info[r].position of its
-// sequence; query head h reads key head h / (heads / kv_heads). Variant: the states' type.
+// q f32[rows, heads * head_dim], keys and values state[pages, SHOAL_ATTENTION_CHUNK, kv_heads *
+// head_dim], row_info -> f32[rows, heads * head_dim]. Row r sees positions 0 ..
+// row_info[r].position of its pages; query head h reads key head h / (heads / kv_heads). Variant: the states' type.
 // Per chunk c of 32 positions, ascending: score = flush(dot(q, k) * scale), the dot in float chunk
 // order over head_dim, non_finite reported if it is none; m_c = largest score; w = factor(exp(score
 // - m_c)); l_c = sum of w ascending from +0; o_c[d] = sum of w * factor(v[d]) ascending from +0.
@@ -74,7 +84,7 @@ struct CacheAppendParams {
 // the first one is that of the first position seen, and leaves out those before. With a cap, score
 // = soft_cap(flush(dot * scale)).
 struct AttentionParams {
-  uint rows, heads, kv_heads, head_dim, context;
+  uint rows, heads, kv_heads, head_dim;
   float scale;
   uint window;             // 0: none.
   float cap, inverse_cap;  // 0: none. 1 / cap, rounded once on the host.
@@ -162,7 +172,7 @@ struct CombineParams {
 };
 
 #ifdef __cplusplus
-static_assert(sizeof(RowInfo) == 8 && sizeof(AttentionParams) == 36 && sizeof(MatmulParams) == 20);
+static_assert(sizeof(RowPlace) == 8 && sizeof(AttentionParams) == 32 && sizeof(MatmulParams) == 20);
 }  // namespace shoal::compute
 #endif
 #endif

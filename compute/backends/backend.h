@@ -83,9 +83,18 @@ class Device {
   virtual Result<std::unique_ptr<Buffer>> upload_weight(DType dtype, int64_t rows, int64_t columns,
                                                         ByteSpan bytes) = 0;
 
+  // What may be claimed of it (compute/memory_claim.h): a little of its memory stays free for what
+  // a driver takes for itself.
+  int64_t claimable_bytes() const { return info().memory_bytes - info().memory_bytes / 32; }
+  int64_t claimed_bytes() const { return claimed_bytes_; }
+
   // Runs the calls in order; when it returns, their outputs can be downloaded. kNonFinite names the
   // first op that made a NaN or an infinity; kUnavailable: the device is lost.
   virtual Result<void> run(std::span<const OpCall> calls) = 0;
+
+ private:
+  friend class MemoryClaim;
+  int64_t claimed_bytes_ = 0;
 };
 
 class Backend {

@@ -61,8 +61,8 @@ DType variant(const Graph& graph, const Op& op) { return graph.values[op.inputs[
 
 ParamBlock params(const Graph&, const Op& op, const Dims& dims) {
   return ParamBlock::of(AttentionParams{static_cast<uint>(dims.rows), op.heads, op.kv_heads,
-                                        op.head_dim, static_cast<uint>(dims.context), op.scale,
-                                        op.window, op.cap, op.cap == 0.0f ? 0.0f : 1.0f / op.cap});
+                                        op.head_dim, op.scale, op.window, op.cap,
+                                        op.cap == 0.0f ? 0.0f : 1.0f / op.cap});
 }
 
 Grid grid(const ParamBlock& block) {
@@ -77,23 +77,22 @@ Result<void> reference(DType variant, const ParamBlock& block, std::span<const B
   const int64_t dim = p.head_dim;
   std::vector<float> o(static_cast<size_t>(dim));
   for (int64_t row = 0; row < p.rows; ++row) {
-    const RowInfo info = load_row_info(inputs[3], row);
+    const int64_t position = load_position(inputs[3], row);
     for (int64_t head = 0; head < p.heads; ++head) {
       const int64_t q_first = (row * p.heads + head) * dim;
       const int64_t kv_head = head / (p.heads / p.kv_heads);
-      const auto kv_first = [&](int64_t position) {
-        return ((int64_t{info.sequence} * p.context + position) * p.kv_heads + kv_head) * dim;
+      const auto kv_first = [&](int64_t j) {
+        return (load_place(inputs[3], row, j) * p.kv_heads + kv_head) * dim;
       };
       float m = 0.0f, l = 0.0f;
-      const int64_t seen_from = p.window == 0 || info.position < p.window
-                                    ? int64_t{0}
-                                    : int64_t{info.position} + 1 - p.window;
+      const int64_t seen_from =
+          p.window == 0 || position < p.window ? int64_t{0} : position + 1 - p.window;
       const int64_t first_chunk = seen_from / SHOAL_ATTENTION_CHUNK * SHOAL_ATTENTION_CHUNK;
-      for (int64_t chunk = first_chunk; chunk <= info.position; chunk += SHOAL_ATTENTION_CHUNK) {
+      for (int64_t chunk = first_chunk; chunk <= position; chunk += SHOAL_ATTENTION_CHUNK) {
         const bool first = chunk == first_chunk;
         const int64_t begin = std::max(chunk, seen_from);
         const int64_t count =
-            std::min<int64_t>(chunk + SHOAL_ATTENTION_CHUNK, info.position + 1) - begin;
+            std::min<int64_t>(chunk + SHOAL_ATTENTION_CHUNK, position + 1) - begin;
         float weights[SHOAL_ATTENTION_CHUNK];
         float m_c = 0.0f;
         for (int64_t j = 0; j < count; ++j) {
@@ -165,9 +164,9 @@ std::vector<OpSample> samples() {
                     .variant = dtype,
                     .non_finite = c.non_finite};
     const float scale = c.head_dim == 64 ? 0.125f : 0.0912f;
-    sample.params = ParamBlock::of(AttentionParams{
-        uint(rows), uint(c.heads), uint(c.kv_heads), uint(c.head_dim), uint(c.context), scale,
-        c.window, c.cap, c.cap == 0.0f ? 0.0f : 1.0f / c.cap});
+    sample.params = ParamBlock::of(AttentionParams{uint(rows), uint(c.heads), uint(c.kv_heads),
+                                                   uint(c.head_dim), scale, c.window, c.cap,
+                                                   c.cap == 0.0f ? 0.0f : 1.0f / c.cap});
     SampleBuffer q = make.floats(rows, int64_t{c.heads} * c.head_dim, c.q);
     if (c.q_factor != 1.0f) {  // Sharp weights: the largest score is far above the others.
       for (int64_t i = 0; i < rows * c.heads * c.head_dim; ++i) {
@@ -175,8 +174,10 @@ std::vector<OpSample> samples() {
       }
     }
     const int64_t width = int64_t{c.kv_heads} * c.head_dim;
-    sample.inputs = {std::move(q), make.states(dtype, 2 * c.context, width, c.state),
-                     make.states(dtype, 2 * c.context, width, c.state), make.row_info(c.info)};
+    const int64_t positions = state_positions(2, c.context);
+    sample.inputs = {std::move(q), make.states(dtype, positions, width, c.state),
+                     make.states(dtype, positions, width, c.state),
+                     make.row_info(c.info, 2, c.context)};
     sample.output = make.poison(DType::kF32, rows, int64_t{c.heads} * c.head_dim);
     list.push_back(std::move(sample));
   };

@@ -26,8 +26,7 @@ DType variant(const Graph& graph, const Op& op) { return graph.values[op.output]
 
 ParamBlock params(const Graph& graph, const Op& op, const Dims& dims) {
   return ParamBlock::of(CacheAppendParams{static_cast<uint>(dims.rows),
-                                          static_cast<uint>(graph.values[op.inputs[0]].shape[1]),
-                                          static_cast<uint>(dims.context)});
+                                          static_cast<uint>(graph.values[op.inputs[0]].shape[1])});
 }
 
 Grid grid(const ParamBlock& block) {
@@ -39,8 +38,7 @@ Result<void> reference(DType variant, const ParamBlock& block, std::span<const B
                        std::span<std::byte> output) {
   const auto p = block.as<CacheAppendParams>();
   for (int64_t row = 0; row < p.rows; ++row) {
-    const RowInfo info = load_row_info(inputs[1], row);
-    const int64_t to = (int64_t{info.sequence} * p.context + info.position) * p.width;
+    const int64_t to = load_place(inputs[1], row, load_position(inputs[1], row)) * p.width;
     for (int64_t i = 0; i < p.width; ++i) {
       const float x = load_f32(inputs[0], row * p.width + i);
       if (variant == DType::kF32) {
@@ -65,10 +63,10 @@ std::vector<OpSample> samples() {
     OpSample sample{
         .label = label({{"rows", rows}, {"width", width}, {"context", context}}, pattern),
         .variant = dtype,
-        .params = ParamBlock::of(CacheAppendParams{uint(rows), uint(width), uint(context)}),
+        .params = ParamBlock::of(CacheAppendParams{uint(rows), uint(width)}),
         .non_finite = non_finite};
-    sample.inputs = {make.floats(rows, width, pattern), make.row_info(info)};
-    sample.output = make.states(dtype, 2 * context, width);
+    sample.inputs = {make.floats(rows, width, pattern), make.row_info(info, 2, context)};
+    sample.output = make.states(dtype, state_positions(2, context), width);
     if (dtype == DType::kF16 && pattern == Pattern::kOrdinary) {
       // Halfway between halves, and the largest that does not become infinite.
       store_f32(sample.inputs[0].bytes, 0, 1.00048828125f);

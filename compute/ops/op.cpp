@@ -61,8 +61,15 @@ int32_t load_i32(ByteSpan bytes, int64_t index) {
   return load_le<int32_t>(bytes.data() + index * 4);
 }
 
-RowInfo load_row_info(ByteSpan bytes, int64_t row) {
-  return {load_le<uint32_t>(bytes.data() + row * 8), load_le<uint32_t>(bytes.data() + row * 8 + 4)};
+uint32_t load_position(ByteSpan row_info, int64_t row) {
+  return load_le<uint32_t>(row_info.data() + row * 8 + 4);
+}
+
+int64_t load_place(ByteSpan row_info, int64_t row, int64_t position) {
+  const int64_t pages = load_le<uint32_t>(row_info.data() + row * 8);
+  const int64_t page =
+      load_le<uint32_t>(row_info.data() + (pages + position / SHOAL_ATTENTION_CHUNK) * 4);
+  return page * SHOAL_ATTENTION_CHUNK + position % SHOAL_ATTENTION_CHUNK;
 }
 
 bool has_minimum(DType dtype) {

@@ -151,7 +151,9 @@ Error non_finite(OpKind kind, int64_t element);
 float load_f32(ByteSpan bytes, int64_t index);
 void store_f32(std::span<std::byte> bytes, int64_t index, float value);
 int32_t load_i32(ByteSpan bytes, int64_t index);
-RowInfo load_row_info(ByteSpan bytes, int64_t row);
+uint32_t load_position(ByteSpan row_info, int64_t row);
+// Which of a state's positions is the given one of the row's sequence.
+int64_t load_place(ByteSpan row_info, int64_t row, int64_t position);
 // An f32, f16 or bf16 element, as it stands; quantised: float(q) * scale of that element's block.
 float load_element(DType dtype, ByteSpan bytes, int64_t index);
 

@@ -34,7 +34,7 @@ Result<void> reference(DType variant, const ParamBlock& block, std::span<const B
                        std::span<std::byte> output) {
   const auto p = block.as<PositionsParams>();
   for (int64_t row = 0; row < p.rows; ++row) {
-    const int64_t position = load_row_info(inputs[1], row).position;
+    const int64_t position = load_position(inputs[1], row);
     if (position >= p.positions) return non_finite(OpKind::kPositions, row * p.width);
     for (int64_t i = 0; i < p.width; ++i) {
       store_f32(output, row * p.width + i,

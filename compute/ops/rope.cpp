@@ -54,7 +54,7 @@ Result<void> reference(DType, const ParamBlock& block, std::span<const ByteSpan>
   const auto p = block.as<RopeParams>();
   const int64_t half = p.rotary / 2;
   for (int64_t row = 0; row < p.rows; ++row) {
-    const int64_t position = load_row_info(inputs[2], row).position;
+    const int64_t position = load_position(inputs[2], row);
     for (int64_t head = 0; head < p.heads; ++head) {
       const int64_t first = (row * p.heads + head) * p.head_dim;
       for (int64_t i = 0; i < half; ++i) {

@@ -187,10 +187,27 @@ SampleBuffer SampleMaker::integers(const std::vector<int32_t>& values) {
   return buffer;
 }
 
-SampleBuffer SampleMaker::row_info(const std::vector<RowInfo>& rows) {
-  SampleBuffer buffer = make_buffer(DType::kI32, static_cast<int64_t>(rows.size()), 2);
-  std::memcpy(buffer.bytes.data(), rows.data(), buffer.bytes.size());
-  return buffer;
+int64_t state_positions(int64_t sequences, int64_t context) {
+  const int64_t pages = (context + SHOAL_ATTENTION_CHUNK - 1) / SHOAL_ATTENTION_CHUNK;
+  return sequences * pages * SHOAL_ATTENTION_CHUNK;
+}
+
+SampleBuffer SampleMaker::row_info(const std::vector<RowInfo>& rows, int64_t sequences,
+                                   int64_t context) {
+  const int64_t each = state_positions(1, context) / SHOAL_ATTENTION_CHUNK;
+  std::vector<int32_t> words;
+  for (const RowInfo& row : rows) {
+    words.push_back(
+        static_cast<int32_t>(static_cast<int64_t>(rows.size()) * 2 + int64_t{row.sequence} * each));
+    words.push_back(static_cast<int32_t>(row.position));
+  }
+  // The last pages first, and those of different sequences in turns.
+  for (int64_t sequence = 0; sequence < sequences; ++sequence) {
+    for (int64_t page = 0; page < each; ++page) {
+      words.push_back(static_cast<int32_t>((each - 1 - page) * sequences + sequence));
+    }
+  }
+  return integers(words);
 }
 
 OpSample SampleMaker::failing(const char* label, const ParamBlock& params,

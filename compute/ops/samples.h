@@ -28,6 +28,9 @@ constexpr DType kWeightTypes[] = {DType::kF32,  DType::kF16,  DType::kBF16, DTyp
                                   DType::kQ4_0, DType::kQ4_1, DType::kQ5_0, DType::kQ5_1,
                                   DType::kQ4_K, DType::kQ5_K, DType::kQ6_K};
 
+// Positions of a state that holds so many sequences, in whole pages.
+int64_t state_positions(int64_t sequences, int64_t context);
+
 class SampleMaker {
  public:
   explicit SampleMaker(uint64_t seed) : state_(seed) {}
@@ -43,7 +46,10 @@ class SampleMaker {
                       Pattern pattern = Pattern::kOrdinary);
   SampleBuffer q8_rows(int64_t rows, int64_t columns, Pattern pattern = Pattern::kOrdinary);
   SampleBuffer integers(const std::vector<int32_t>& values);
-  SampleBuffer row_info(const std::vector<RowInfo>& rows);
+  // A step's rows and where their sequences have their pages, which lie in disorder in a state of
+  // state_positions() positions. REQUIRES: each row's sequence and position are below these.
+  SampleBuffer row_info(const std::vector<RowInfo>& rows, int64_t sequences = 1,
+                        int64_t context = 0);
   // Inputs of one row of 33, whose last number becomes `bad`, so that the call must fail.
   OpSample failing(const char* label, const ParamBlock& params, std::vector<SampleBuffer> inputs,
                    float bad);

@@ -153,6 +153,7 @@ class EngineTest : public QObject {
   void a_stage_refuses_bad_fragments();
   void a_stage_larger_than_any_number_is_refused();
   void a_stage_that_does_not_fit_says_how_large_it_is();
+  void stages_that_do_not_fit_together_are_refused();
   void weights_count_as_the_device_lays_them_out();
   void a_failed_step_leaves_the_stage_usable();
   void devices_are_found_by_selector();
@@ -578,6 +579,62 @@ void EngineTest::a_stage_that_does_not_fit_says_how_large_it_is() {
   }
   QVERIFY(fits.value()->device_bytes() > weights);
   QVERIFY(fits.value()->device_bytes() < weights + 300'000);
+}
+
+// The cpu, with so little memory.
+class SmallDevice final : public Device {
+ public:
+  explicit SmallDevice(int64_t memory_bytes) : cpu_(open_cpu(1)), info_(cpu_->info()) {
+    info_.memory_bytes = memory_bytes;
+  }
+  const DeviceInfo& info() const override { return info_; }
+  bool supports(OpKind kind, DType variant) const override { return cpu_->supports(kind, variant); }
+  Result<std::unique_ptr<Buffer>> allocate(int64_t bytes) override { return cpu_->allocate(bytes); }
+  Result<void> upload(Buffer& buffer, int64_t offset, ByteSpan bytes) override {
+    return cpu_->upload(buffer, offset, bytes);
+  }
+  Result<void> download(const Buffer& buffer, int64_t offset, std::span<std::byte> bytes) override {
+    return cpu_->download(buffer, offset, bytes);
+  }
+  int64_t weight_bytes(DType dtype, int64_t rows, int64_t columns) const override {
+    return cpu_->weight_bytes(dtype, rows, columns);
+  }
+  Result<std::unique_ptr<Buffer>> upload_weight(DType dtype, int64_t rows, int64_t columns,
+                                                ByteSpan bytes) override {
+    return cpu_->upload_weight(dtype, rows, columns, bytes);
+  }
+  Result<void> run(std::span<const OpCall> calls) override { return cpu_->run(calls); }
+
+ private:
+  std::unique_ptr<Device> cpu_;
+  DeviceInfo info_;
+};
+
+void EngineTest::stages_that_do_not_fit_together_are_refused() {
+  const SampleModel model = make_sample_model({});
+  const StageOptions options{.context = 64, .rows_max = 8};
+  auto roomy = open_cpu(1);
+  const int64_t bytes = Stage::open(*roomy, model.fragments, options).value()->device_bytes();
+  // A 32nd stays free. Two and a half of them, a byte too little for one, and just enough.
+  SmallDevice device(bytes * 5 / 2 * 32 / 31);
+  auto first = Stage::open(device, model.fragments, options);
+  auto second = Stage::open(device, model.fragments, options);
+  QVERIFY(first.ok() && second.ok());
+  const auto third = Stage::open(device, model.fragments, options);
+  QVERIFY(!third.ok());
+  QCOMPARE(third.error().code, ErrorCode::kNoSpace);
+  for (const int64_t figure : {bytes, device.info().memory_bytes, 2 * bytes}) {
+    QVERIFY2(third.error().message.find(std::to_string(figure)) != std::string::npos,
+             third.error().message.c_str());
+  }
+  // One that ends makes room, and one that was refused has taken none.
+  first.value().reset();
+  QVERIFY(Stage::open(device, model.fragments, options).ok());
+
+  SmallDevice exact((bytes + 30) / 31 * 32);
+  QVERIFY(Stage::open(exact, model.fragments, options).ok());
+  SmallDevice smaller((bytes - 1) / 31 * 32);
+  QVERIFY(!Stage::open(smaller, model.fragments, options).ok());
 }
 
 // The product of one matrix of 9 rows, which the cpu plane keeps in tiles of 8.

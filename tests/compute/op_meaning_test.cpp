@@ -127,6 +127,11 @@ Expected expect_rope(const OpSample& sample, const std::vector<Values>& in) {
   return e;
 }
 
+// Where the caches have a position of a row's sequence: 32 of them a page.
+size_t place_of(const Values& row_info, size_t row, size_t position) {
+  return size_t(row_info[size_t(row_info[row * 2]) + position / 32]) * 32 + position % 32;
+}
+
 Expected expect_cache_append(const OpSample& sample, const std::vector<Values>& in,
                              const Values& before) {
   const auto p = sample.params.as<CacheAppendParams>();
@@ -134,8 +139,7 @@ Expected expect_cache_append(const OpSample& sample, const std::vector<Values>& 
   for (size_t row = 0; row < p.rows; ++row) {
     for (size_t i = 0; i < p.width; ++i) {
       const double x = in[0][row * p.width + i];
-      const size_t at =
-          (size_t(in[1][row * 2]) * p.context + size_t(in[1][row * 2 + 1])) * p.width + i;
+      const size_t at = place_of(in[1], row, size_t(in[1][row * 2 + 1])) * p.width + i;
       e.values[at] = x;
       e.tolerance[at] = sample.variant == DType::kF16 ? std::fabs(x) * 0x1p-11 + 0x1p-25 : 1e-15;
     }
@@ -147,7 +151,7 @@ Expected expect_attention(const OpSample& sample, const std::vector<Values>& in)
   const auto p = sample.params.as<AttentionParams>();
   Expected e;
   for (size_t row = 0; row < p.rows; ++row) {
-    const auto sequence = size_t(in[3][row * 2]), position = size_t(in[3][row * 2 + 1]);
+    const auto position = size_t(in[3][row * 2 + 1]);
     for (size_t head = 0; head < p.heads; ++head) {
       const size_t kv_head = head / (p.heads / p.kv_heads);
       Values weights;
@@ -161,7 +165,7 @@ Expected expect_attention(const OpSample& sample, const std::vector<Values>& in)
         double dot = 0;
         for (size_t d = 0; d < p.head_dim; ++d) {
           dot += in[0][(row * p.heads + head) * p.head_dim + d] *
-                 in[1][((sequence * p.context + j) * p.kv_heads + kv_head) * p.head_dim + d];
+                 in[1][(place_of(in[3], row, j) * p.kv_heads + kv_head) * p.head_dim + d];
         }
         weights.push_back(dot * p.scale);
         if (p.cap != 0) weights.back() = p.cap * std::tanh(weights.back() / p.cap);
@@ -172,8 +176,7 @@ Expected expect_attention(const OpSample& sample, const std::vector<Values>& in)
       for (size_t d = 0; d < p.head_dim; ++d) {
         double sum = 0, magnitude = 0;
         for (size_t j = 0; j <= position; ++j) {
-          const double v =
-              in[2][((sequence * p.context + j) * p.kv_heads + kv_head) * p.head_dim + d];
+          const double v = in[2][(place_of(in[3], row, j) * p.kv_heads + kv_head) * p.head_dim + d];
           sum += weights[j] / total * v;
           magnitude += weights[j] / total * std::fabs(v);
         }

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "compute/graph/graph.h"
+#include "shaders/exact_math.h"
 #include "shaders/op_params.h"
 
 namespace shoal::compute {
@@ -26,6 +27,20 @@ struct KernelCall {
   const float* floats(size_t i) const { return reinterpret_cast<const float*>(buffers[i]); }
   float* floats_out(size_t i) const { return reinterpret_cast<float*>(buffers[i]); }
 };
+
+// Where a row is in its sequence, and where a position of that sequence is in the caches. Of the
+// buffer that op_params.h calls row_info.
+static inline int64_t position_of(const std::byte* row_info, int64_t row) {
+  uint32_t position;
+  std::memcpy(&position, row_info + row * 8 + 4, 4);
+  return position;
+}
+static inline int64_t place_of(const std::byte* row_info, int64_t row, int64_t position) {
+  uint32_t pages, page;
+  std::memcpy(&pages, row_info + row * 8, 4);
+  std::memcpy(&page, row_info + (pages + position / SHOAL_ATTENTION_CHUNK) * 4, 4);
+  return int64_t{page} * SHOAL_ATTENTION_CHUNK + position % SHOAL_ATTENTION_CHUNK;
+}
 
 struct Work {
   int64_t pieces = 0;

@@ -379,12 +379,8 @@ bool attention_pieces(const KernelCall& call, int64_t first, int64_t last, float
   Finite8 finite;
   for (int64_t piece = first; piece < last; ++piece) {
     const int64_t row = piece / p.heads, head = piece % p.heads;
-    const int64_t sequence = load_one<uint32_t>(call.buffers[3] + row * 8);
-    const int64_t position = load_one<uint32_t>(call.buffers[3] + row * 8 + 4);
-    const int64_t base =
-        sequence * p.context * stride + head / (p.heads / p.kv_heads) * dim * Load::kBytes;
-    const std::byte* keys = call.buffers[1] + base;
-    const std::byte* values = call.buffers[2] + base;
+    const int64_t position = position_of(call.buffers[3], row);
+    const int64_t of_head = head / (p.heads / p.kv_heads) * dim * Load::kBytes;
     factor_row(call.floats(0) + piece * dim, dim, q);
     float m = 0.0f, l = 0.0f;
     const int64_t seen_from = p.window == 0 || position < p.window ? 0 : position + 1 - p.window;
@@ -393,10 +389,13 @@ bool attention_pieces(const KernelCall& call, int64_t first, int64_t last, float
       const bool is_first = start == first_chunk;
       const int64_t begin = start < seen_from ? seen_from : start;
       const int64_t count = smaller(start + SHOAL_ATTENTION_CHUNK, position + 1) - begin;
+      const int64_t base = place_of(call.buffers[3], row, begin) * stride + of_head;
+      const std::byte* keys = call.buffers[1] + base;
+      const std::byte* values = call.buffers[2] + base;
       alignas(32) float w[SHOAL_ATTENTION_CHUNK];
       for (int64_t j = 0; j < count; j += 4) {
         const std::byte* k[4];
-        for (int64_t c = 0; c < 4; ++c) k[c] = keys + (begin + smaller(j + c, count - 1)) * stride;
+        for (int64_t c = 0; c < 4; ++c) k[c] = keys + smaller(j + c, count - 1) * stride;
         const float* const x[1] = {q};
         __m128 sums[1];
         dot4<Load, 1>(x, k, dim, sums);
@@ -419,7 +418,7 @@ bool attention_pieces(const KernelCall& call, int64_t first, int64_t last, float
       for (; d + 32 <= dim; d += 32) {
         __m256 sums[4] = {_mm256_setzero_ps(), _mm256_setzero_ps(), _mm256_setzero_ps(),
                           _mm256_setzero_ps()};
-        const std::byte* v = values + begin * stride + d * Load::kBytes;
+        const std::byte* v = values + d * Load::kBytes;
         for (int64_t j = 0; j < count; ++j, v += stride) {
           const __m256 weight = broadcast(w[j]);
           for (int i = 0; i < 4; ++i) {
@@ -431,7 +430,7 @@ bool attention_pieces(const KernelCall& call, int64_t first, int64_t last, float
       }
       for (; d < dim; d += 8) {
         __m256 sum = _mm256_setzero_ps();
-        const std::byte* v = values + begin * stride + d * Load::kBytes;
+        const std::byte* v = values + d * Load::kBytes;
         for (int64_t j = 0; j < count; ++j, v += stride) {
           sum = _mm256_add_ps(sum, _mm256_mul_ps(broadcast(w[j]), Load::eight(v)));
         }

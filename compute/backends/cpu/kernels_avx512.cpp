@@ -302,10 +302,8 @@ bool attend(const KernelCall& call, const AttentionParams& p, int64_t row, int64
   const int64_t stride = int64_t{p.kv_heads} * dim * State::kBytes;
   float* const q = scratch;
   float* const o = scratch + Heads * dim;
-  const int64_t sequence = load_one<uint32_t>(call.buffers[3] + row * 8);
-  const int64_t position = load_one<uint32_t>(call.buffers[3] + row * 8 + 4);
-  const int64_t base =
-      sequence * p.context * stride + head / (p.heads / p.kv_heads) * dim * State::kBytes;
+  const int64_t position = position_of(call.buffers[3], row);
+  const int64_t of_head = head / (p.heads / p.kv_heads) * dim * State::kBytes;
   const int64_t at = (row * p.heads + head) * dim;
   for (int64_t i = 0; i < Heads * dim; i += 16)
     _mm512_storeu_ps(q + i, factor16(_mm512_loadu_ps(call.floats(0) + at + i)));
@@ -316,8 +314,9 @@ bool attend(const KernelCall& call, const AttentionParams& p, int64_t row, int64
     const bool is_first = start == first_chunk;
     const int64_t begin = start < seen_from ? seen_from : start;
     const int64_t count = smaller(start + SHOAL_ATTENTION_CHUNK, position + 1) - begin;
+    const int64_t base = place_of(call.buffers[3], row, begin) * stride + of_head;
     alignas(64) float w[Heads][SHOAL_ATTENTION_CHUNK];
-    key_products<State, Heads>(q, dim, call.buffers[1] + base + begin * stride, stride, count, w);
+    key_products<State, Heads>(q, dim, call.buffers[1] + base, stride, count, w);
     for (int h = 0; h < Heads; ++h) {
       const ChunkWeights chunk = chunk_weights(w[h], count, p);
       if (!chunk.finite) return false;
@@ -328,7 +327,7 @@ bool attend(const KernelCall& call, const AttentionParams& p, int64_t row, int64
       of.l = is_first ? chunk.sum : of.l * of.a + chunk.sum * of.b;
       of.m = m_new;
     }
-    const std::byte* const values = call.buffers[2] + base + begin * stride;
+    const std::byte* const values = call.buffers[2] + base;
     int64_t d = 0;
     for (; d + 64 <= dim; d += 64)
       weigh_values<State, Heads, 4>(w, values, stride, count, merged, is_first, o, dim, d);

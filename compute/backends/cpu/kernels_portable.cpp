@@ -392,9 +392,7 @@ bool cache_append_run(const KernelCall& call, int64_t first, int64_t last) {
   bool good = true;
   for (int64_t row = first; row < last; ++row) {
     const float* x = call.floats(0) + row * p.width;
-    const int64_t sequence = load_le<uint32_t>(call.buffers[1] + row * 8);
-    const int64_t position = load_le<uint32_t>(call.buffers[1] + row * 8 + 4);
-    const int64_t to = (sequence * p.context + position) * p.width;
+    const int64_t to = place_of(call.buffers[1], row, position_of(call.buffers[1], row)) * p.width;
     if (call.variant == DType::kF32) {
       float* y = call.floats_out(2) + to;
       for (int64_t i = 0; i < p.width; ++i) {
@@ -418,8 +416,7 @@ bool cache_append_run(const KernelCall& call, int64_t first, int64_t last) {
 Work attention_work(const KernelCall& call) {
   const auto p = call.as<AttentionParams>();
   int64_t positions = 0;
-  for (int64_t row = 0; row < p.rows; ++row)
-    positions += load_le<uint32_t>(call.buffers[3] + row * 8 + 4) + 1;
+  for (int64_t row = 0; row < p.rows; ++row) positions += position_of(call.buffers[3], row) + 1;
   return {int64_t{p.rows} * p.heads, positions / p.rows * p.head_dim / 2};
 }
 
@@ -430,14 +427,10 @@ bool attention_run(const KernelCall& call, int64_t first, int64_t last) {
   Finite finite;
   for (int64_t piece = first; piece < last; ++piece) {
     const int64_t row = piece / p.heads, head = piece % p.heads;
-    const int64_t sequence = load_le<uint32_t>(call.buffers[3] + row * 8);
-    const int64_t position = load_le<uint32_t>(call.buffers[3] + row * 8 + 4);
+    const int64_t position = position_of(call.buffers[3], row);
     const float* q = call.floats(0) + piece * dim;
     float* y = call.floats_out(4) + piece * dim;
     const int64_t kv_head = head / (p.heads / p.kv_heads);
-    const auto at = [&](int64_t j) {
-      return ((sequence * p.context + j) * p.kv_heads + kv_head) * dim;
-    };
     float m = 0.0f, l = 0.0f;
     const int64_t seen_from = p.window == 0 ? 0 : std::max<int64_t>(0, position + 1 - p.window);
     const int64_t first_chunk = seen_from / SHOAL_ATTENTION_CHUNK * SHOAL_ATTENTION_CHUNK;
@@ -445,12 +438,14 @@ bool attention_run(const KernelCall& call, int64_t first, int64_t last) {
       const bool is_first = chunk == first_chunk;
       const int64_t begin = std::max(chunk, seen_from);
       const int64_t count = std::min<int64_t>(chunk + SHOAL_ATTENTION_CHUNK, position + 1) - begin;
+      const int64_t place = place_of(call.buffers[3], row, begin);
+      const auto at = [&](int64_t j) { return ((place + j) * p.kv_heads + kv_head) * dim; };
       float w[SHOAL_ATTENTION_CHUNK];
       float m_c = 0.0f;
       for (int64_t j = 0; j < count; ++j) {
         const float dot = sum_in_order(dim, [&](int64_t d) {
           return exact_factor(q[d]) *
-                 exact_factor(load_weight(call.variant, call.buffers[1], at(begin + j) + d));
+                 exact_factor(load_weight(call.variant, call.buffers[1], at(j) + d));
         });
         w[j] = finite(exact_flush(dot * p.scale));
         if (p.cap != 0.0f) w[j] = exact_soft_cap(w[j], p.cap, p.inverse_cap);
@@ -467,7 +462,7 @@ bool attention_run(const KernelCall& call, int64_t first, int64_t last) {
       for (int64_t d = 0; d < dim; ++d) {
         float o_c = 0.0f;
         for (int64_t j = 0; j < count; ++j) {
-          o_c += w[j] * exact_factor(load_weight(call.variant, call.buffers[2], at(begin + j) + d));
+          o_c += w[j] * exact_factor(load_weight(call.variant, call.buffers[2], at(j) + d));
         }
         o[d] = is_first ? o_c : exact_flush(o[d] * a) + exact_flush(o_c * b);
       }
