@@ -9,6 +9,26 @@
 namespace shoal::compute {
 namespace {
 
+// What random blocks of a type hold, d being 1: how far values spread, the m (or what d of the
+// minima) that puts their middle near 0, and where in a block d stands.
+struct Quantised {
+  float spread = 1.0f, middle = 0.0f;
+  size_t d_at = 0;
+};
+Quantised quantised(DType dtype) {
+  switch (dtype) {
+    case DType::kQ8_0: return {74.0f};
+    case DType::kQ4_0: return {4.6f};
+    case DType::kQ4_1: return {4.6f, -7.5f};
+    case DType::kQ5_0: return {9.2f};
+    case DType::kQ5_1: return {9.2f, -15.5f};
+    case DType::kQ4_K: return {260.0f, 7.5f};
+    case DType::kQ5_K: return {520.0f, 15.5f};
+    case DType::kQ6_K: return {1360.0f, 0.0f, 208};
+    default: return {};
+  }
+}
+
 // Builds one fragment, op by op.
 class Builder {
  public:
@@ -124,14 +144,17 @@ class Builder {
     ByteVector bytes(static_cast<size_t>(size.value()));
     // So that a row of about 1 gives a row of about 1.
     const float spread = rows == 1 ? 1.0f : 1.0f / std::sqrt(static_cast<float>(columns));
-    const int64_t block_bytes = dtype == DType::kQ8_0 ? 34 : 18;
+    const Quantised how = quantised(dtype);
     if (block_elements(dtype) > 1) {
       for (std::byte& byte : bytes) byte = static_cast<std::byte>(make_.next());
-      const float step = spread / (dtype == DType::kQ8_0 ? 74.0f : 4.6f);
-      for (size_t at = 0; at < bytes.size(); at += static_cast<size_t>(block_bytes)) {
+      for (size_t at = 0; at < bytes.size(); at += static_cast<size_t>(block_bytes(dtype))) {
         const float factor = 0.5f + static_cast<float>(make_.next() >> 8) * 0x1p-24f;
-        store_le<uint16_t>(bytes.data() + at,
-                           static_cast<uint16_t>(exact::exact_float_to_half(step * factor)));
+        const float d = spread / how.spread * factor;
+        const auto half = [](float x) {
+          return static_cast<uint16_t>(exact::exact_float_to_half(x));
+        };
+        store_le<uint16_t>(bytes.data() + at + how.d_at, half(d));
+        if (how.middle != 0.0f) store_le<uint16_t>(bytes.data() + at + 2, half(d * how.middle));
       }
     } else {
       for (int64_t i = 0; i < rows * columns; ++i) {

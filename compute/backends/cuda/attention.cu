@@ -14,30 +14,21 @@ constexpr uint kThreads = SHOAL_ATTENTION_CHUNK * SHOAL_SUM_LANES;
 constexpr uint kHeadDimMax = 512;  // As graph/limits.h has it.
 constexpr uint kDimsPerThread = kHeadDimMax / kThreads;
 
-// Where a row stands, and where the caches keep the positions that it sees: the only place that
-// knows how a row's information and the caches lie.
+// Where a row stands, and where the caches keep the positions that it sees (shaders/op_params.h).
 struct RowPlaces {
   uint position;
-  const uint* pages = nullptr;  // Of SHOAL_ATTENTION_CHUNK positions each,
-  uint64_t first = 0;           // or, where caches have none, position 0.
+  const uint* pages;
 
+  SHOAL_DEVICE RowPlaces(const uint* row_info, uint row) {
+    const RowPlace place = reinterpret_cast<const RowPlace*>(row_info)[row];
+    position = place.position;
+    pages = row_info + place.pages;
+  }
   SHOAL_DEVICE uint64_t of(uint j) const {
-    if (pages == nullptr) return first + j;
     return uint64_t{pages[j / SHOAL_ATTENTION_CHUNK]} * SHOAL_ATTENTION_CHUNK +
            j % SHOAL_ATTENTION_CHUNK;
   }
 };
-template <class Params>
-SHOAL_DEVICE RowPlaces places_of(const uint* row_info, const Params& p, uint row) {
-  RowPlaces places;
-  places.position = row_info[2 * row + 1];
-  if constexpr (requires { p.context; }) {
-    places.first = uint64_t{row_info[2 * row]} * p.context;
-  } else {
-    places.pages = row_info + row_info[2 * row];
-  }
-  return places;
-}
 
 // Keys or values of one head.
 template <DType T>
@@ -62,14 +53,13 @@ struct Head {
   float* result;
   uint seen_from, length;
 
-  SHOAL_DEVICE Head(const Call& call, const AttentionParams& p, uint head_of_all) {
-    const uint row = head_of_all / p.heads;
+  SHOAL_DEVICE Head(const Call& call, const AttentionParams& p, uint head_of_all)
+      : places(call.at<const uint>(3), head_of_all / p.heads) {
     const uint kv_head = head_of_all % p.heads / (p.heads / p.kv_heads);
     keys.at = call.buffers[1];
     values.at = call.buffers[2];
     keys.first = values.first = uint64_t{kv_head} * p.head_dim;
     keys.stride = values.stride = uint64_t{p.kv_heads} * p.head_dim;
-    places = places_of(call.at<const uint>(3), p, row);
     q = call.at<const float>(0) + uint64_t{head_of_all} * p.head_dim;
     result = call.at<float>(4) + uint64_t{head_of_all} * p.head_dim;
     length = places.position + 1;
@@ -274,7 +264,7 @@ __global__ void cache_append(Call call) {
   const auto p = call.as<CacheAppendParams>();
   const uint row = blockIdx.x, column = blockIdx.y * kThreads + threadIdx.x;
   if (column >= p.width) return;
-  const RowPlaces places = places_of(call.at<const uint>(1), p, row);
+  const RowPlaces places(call.at<const uint>(1), row);
   const uint64_t to = places.of(places.position) * p.width + column;
   const float x = call.at<const float>(0)[uint64_t{row} * p.width + column];
   if constexpr (T == DType::kF32) {

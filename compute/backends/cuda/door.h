@@ -29,6 +29,7 @@ struct DoorCard {
   int32_t major, minor;  // Compute capability.
   int32_t processors;
   int32_t driver_version, runtime_version;  // 13000 is 13.0.
+  int64_t bytes_per_second;                 // Of its memory, by its clock and width; 0: unknown.
 };
 
 // One op. A word of `params` beyond the op's own is 0.

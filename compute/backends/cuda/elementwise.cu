@@ -123,7 +123,7 @@ struct Positions {
   using Params = PositionsParams;
   static constexpr int kOutput = 2;
   static SHOAL_DEVICE float element(const Call& call, const Params& p, uint row, uint column) {
-    const uint position = call.at<const RowInfo>(1)[row].position;
+    const uint position = call.at<const RowPlace>(1)[row].position;
     if (position >= p.positions) {
       report_non_finite(call);
       return 0.0f;
@@ -161,7 +161,7 @@ __global__ void rope(Call call) {
   }
   const uint a = p.interleaved != 0 ? 2 * pair : pair;
   const uint b = p.interleaved != 0 ? 2 * pair + 1 : pair + half_rotary;
-  const uint position = call.at<const RowInfo>(2)[row].position;
+  const uint position = call.at<const RowPlace>(2)[row].position;
   const float* angle = call.at<const float>(1) + 2 * (uint64_t{position} * half_rotary + pair);
   const float cosine = exact_factor(angle[0]), sine = exact_factor(angle[1]);
   const float xa = exact_factor(x[a]), xb = exact_factor(x[b]);

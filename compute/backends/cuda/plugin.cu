@@ -109,6 +109,12 @@ int32_t describe(int32_t card, DoorCard* result) {
   result->processors = properties.multiProcessorCount;
   cudaDriverGetVersion(&result->driver_version);
   cudaRuntimeGetVersion(&result->runtime_version);
+  int kilohertz = 0, bits = 0;
+  if (cudaDeviceGetAttribute(&kilohertz, cudaDevAttrMemoryClockRate, card) == cudaSuccess &&
+      cudaDeviceGetAttribute(&bits, cudaDevAttrGlobalMemoryBusWidth, card) == cudaSuccess) {
+    result->bytes_per_second = int64_t{kilohertz} * 1000 * 2 * bits / 8;  // At both edges.
+  }
+  cudaGetLastError();
   return 0;
 }
 
