@@ -82,6 +82,12 @@ interface Admin {
   listLedgerDays @25 (fromDay :Int64, countMax :UInt32)
       -> (days :List(Common.LedgerDay), receiptKey :Data);
   # Those from `fromDay` on that have a root, in order.
+
+  showSession @26 (sessionId :UInt64) -> (session :SessionInfo, figures :SessionFigures);
+  # Live or ended.
+
+  planSession @27 (request :GenerateRequest, promptTokens :UInt32) -> (plan :LivePlan);
+  # What a session would be if it began now. Opens and stores nothing; the request holds no text.
 }
 
 struct AccountInfo {
@@ -259,6 +265,43 @@ struct GenerateSummary {
   relayedBytes @7 :UInt64;
   stages @8 :List(StageInfo);
   failovers @9 :List(Failover);
+  figures @10 :SessionFigures;
+}
+
+struct SessionFigures {
+  # What a session's plan predicted when it began, beside what was measured.
+
+  blockRows @0 :UInt32;      # So many rows of a prompt go into a stage at a time; 0: nothing is known.
+  predicted @1 :Times;
+  measured @2 :Times;        # So far. 0: it has not come to that.
+
+  struct Times {
+    prefillMs @0 :Float64;         # From all stages being open to the first token.
+    tokensPerSecond @1 :Float64;   # Of the tokens after it; of this text alone.
+    stages @2 :List(Stage);        # In order, whoever ran them; without what was replayed.
+  }
+
+  struct Stage {
+    rowSeconds @0 :Float64;        # A step of one row, with the way to the host and back: a mean.
+    rowSteps @1 :UInt32;           # Of so many; 0 where it is predicted.
+    blockSeconds @2 :Float64;      # A step of a whole block of the prompt, likewise.
+    blockSteps @3 :UInt32;
+    hopSeconds @4 :Float64;        # The way alone; measured at the session's end.
+  }
+}
+
+struct LivePlan {
+  stages @0 :List(StageInfo);
+  figures @1 :SessionFigures;      # Nothing of it was measured.
+  why @2 :List(Reason);
+  whyNotSplit @3 :List(Reason);
+  whatWouldHelp @4 :List(Reason);  # What helps most comes first.
+
+  struct Reason {
+    code @0 :Text;                 # Stable, for scripts.
+    text @1 :Text;                 # A sentence, without its period.
+    factor @2 :Float64;            # How many times as fast, where it is about speed; else 0.
+  }
 }
 
 struct Event {

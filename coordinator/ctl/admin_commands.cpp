@@ -23,15 +23,6 @@ const char* word_of(rpc::HostInfo::Standing standing) {
   return "unknown";
 }
 
-const char* word_of(rpc::Privacy privacy) {
-  switch (privacy) {
-    case rpc::Privacy::PUBLIC: return "public";
-    case rpc::Privacy::ANCHORED: return "anchored";
-    case rpc::Privacy::GROUP: return "group";
-  }
-  return "unknown";
-}
-
 std::string number_or_dash(uint64_t id) { return id == 0 ? "-" : std::to_string(id); }
 
 }  // namespace
@@ -203,55 +194,6 @@ Result<void> host_standing(const Context& context, uint64_t id, rpc::HostInfo::S
       print_json({{"id", id}, {"standing", word_of(standing)}});
     } else {
       std::printf("Host %llu is now %s.\n", static_cast<unsigned long long>(id), word_of(standing));
-    }
-    return {};
-  });
-}
-
-Result<void> session_list(const Context& context, uint32_t ended_max) {
-  return with_coordinator(context, [&](Link& link) -> Result<void> {
-    auto request = link.admin.listSessionsRequest();
-    request.setEndedMax(ended_max);
-    const auto response = request.send().wait(link.io.waitScope);
-    Json all = Json::array();
-    std::vector<std::vector<std::string>> rows;
-    for (const auto session : response.getSessions()) {
-      Json stages = Json::array();
-      std::string hosts;
-      for (const auto stage : session.getStages()) {
-        stages.push_back(stage_json(stage));
-        hosts += (hosts.empty() ? "" : ", ") + std::string(stage.getHostName().cStr()) + ":" +
-                 std::to_string(stage.getFirstFragment()) + "-" +
-                 std::to_string(stage.getLastFragment());
-      }
-      const std::string privacy =
-          word_of(session.getPrivacy()) +
-          (session.getGroup().size() == 0 ? "" : " " + std::string(session.getGroup().cStr()));
-      rows.push_back({std::to_string(session.getId()), session.getModel().cStr(), privacy,
-                      session.getState().cStr(), std::to_string(session.getPromptTokens()),
-                      std::to_string(session.getTokens()), std::to_string(session.getFailovers()),
-                      show_time(session.getStartedAtMs()), hosts, session.getReason().cStr()});
-      all.push_back({{"id", session.getId()},
-                     {"model", session.getModel().cStr()},
-                     {"privacy", word_of(session.getPrivacy())},
-                     {"group", session.getGroup().cStr()},
-                     {"state", session.getState().cStr()},
-                     {"reason", session.getReason().cStr()},
-                     {"prompt_tokens", session.getPromptTokens()},
-                     {"tokens", session.getTokens()},
-                     {"started_at_ms", session.getStartedAtMs()},
-                     {"ended_at_ms", session.getEndedAtMs()},
-                     {"failovers", session.getFailovers()},
-                     {"stages", std::move(stages)}});
-    }
-    if (context.json) {
-      print_json({{"sessions", std::move(all)}});
-    } else if (rows.empty()) {
-      std::printf("No sessions yet.\n");
-    } else {
-      print_table({"ID", "MODEL", "PRIVACY", "STATE", "PROMPT", "TOKENS", "FAILOVERS", "STARTED",
-                   "STAGES", "REASON"},
-                  rows);
     }
     return {};
   });

@@ -52,6 +52,10 @@ Worth ask_worth(Link& link);
 std::string show_worth(double credit, const Worth& worth);  // "12.34 EUR".
 Json stage_json(rpc::StageInfo::Reader stage);
 std::string stage_text(rpc::StageInfo::Reader stage);
+// What a session was predicted to take beside what it took: null, or rows of "what, predicted,
+// measured, how many times as long".
+Json figures_json(rpc::SessionFigures::Reader figures);
+std::vector<std::vector<std::string>> figures_rows(rpc::SessionFigures::Reader figures);
 
 Result<void> init(const Context& context, int64_t hours, uint32_t uses);
 struct InviteOptions {
@@ -74,6 +78,7 @@ Result<void> team_list(const Context& context);
 Result<void> team_join(const Context& context, const std::string& account, const std::string& team);
 
 Result<void> session_list(const Context& context, uint32_t ended_max);
+Result<void> session_show(const Context& context, uint64_t id);
 Result<void> event_list(const Context& context, uint64_t after, uint32_t count);
 
 struct PublishOptions {
@@ -119,6 +124,13 @@ struct PlanOptions {
   double compute_part = 0.5, memory_part = 0.7, usd_per_kwh = 0.30, years = 3;
   bool int8 = false, sparse_sync = false, headline = false, cards = false, models = false;
 };
+struct LivePlanOptions {
+  std::string model, privacy = "public", group;
+  int64_t prompt = 512, output = 256;
+  uint32_t stages = 0;
+};
+// What a session would be now, and why.
+Result<void> plan_live(const Context& context, const LivePlanOptions& options);
 // Asks no coordinator.
 Result<void> plan(bool json, const PlanOptions& options);
 

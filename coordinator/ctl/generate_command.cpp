@@ -104,6 +104,7 @@ Json summary_json(rpc::GenerateSummary::Reader summary) {
           {"relayed_bytes", summary.getRelayedBytes()},
           {"hosts", hosts.size()},
           {"stages", std::move(stages)},
+          {"figures", figures_json(summary.getFigures())},
           {"failovers", std::move(failovers)}};
 }
 
@@ -161,6 +162,12 @@ Result<void> generate(const Context& context, const GenerateOptions& options) {
                  show_bytes(summary.getRelayedBytes()).c_str(), summary.getFinishReason().cStr());
     for (const auto stage : summary.getStages())
       std::fprintf(stderr, "  %s\n", stage_text(stage).c_str());
+    const auto predicted = summary.getFigures().getPredicted();
+    std::fprintf(stderr,
+                 "  predicted were %.1f tokens a second and a prefill of %.0f ms "
+                 "(shoalctl session show %llu)\n",
+                 predicted.getTokensPerSecond(), predicted.getPrefillMs(),
+                 static_cast<unsigned long long>(summary.getSessionId()));
     return {};
   });
 }

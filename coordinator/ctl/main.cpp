@@ -201,10 +201,16 @@ int main(int argc, char** argv) {
   results.add_option("--out", out, "A file to write, instead of the standard output");
 
   uint32_t ended = 20;
-  line.command(line.group("session", "Show generations"), "list",
-               "Show live sessions and the last that ended",
+  CLI::App& session = line.group("session", "Show generations");
+  line.command(session, "list", "Show live sessions and the last that ended",
                with([&](const ctl::Context& c) { return ctl::session_list(c, ended); }))
       .add_option("--ended", ended, "How many that ended");
+  uint64_t session_id = 0;
+  line.command(session, "show",
+               "Show a session, and what its plan predicted beside what was measured",
+               with([&](const ctl::Context& c) { return ctl::session_show(c, session_id); }))
+      .add_option("id", session_id, "As session list shows it")
+      ->required();
   uint64_t after = 0;
   uint32_t count = 1000;
   CLI::App& events =
@@ -249,10 +255,31 @@ int main(int argc, char** argv) {
   generate.add_flag("--ignore-eos", options.ignore_eos, "Go on after the model's end of text");
 
   ctl::PlanOptions planning;
-  CLI::App& plan =
-      line.command("plan", "Predict what a fleet of cards would do with a model; asks nobody",
-                   [&] { return ctl::plan(line.json(), planning); });
-  plan.add_option("--model", planning.model, "A well-known model: --models lists them");
+  ctl::LivePlanOptions living;
+  bool live_plan = false;
+  CLI::App& plan = line.command(
+      "plan",
+      "Predict what a fleet of cards would do with a model, or with --live what the "
+      "attached machines would do now",
+      [&]() -> Result<void> {
+        if (!live_plan) return ctl::plan(line.json(), planning);
+        living.model = planning.model;
+        living.prompt = planning.prompt;
+        living.output = planning.output;
+        return with([&](const ctl::Context& c) { return ctl::plan_live(c, living); })();
+      });
+  CLI::Option* const live =
+      plan.add_flag("--live", live_plan,
+                    "Ask the coordinator what a session would be now, why, and what would help");
+  plan.add_option("--privacy", living.privacy, "With --live: as generate takes it")
+      ->check(CLI::IsMember({"public", "anchored", "group"}))
+      ->needs(live);
+  plan.add_option("--group", living.group, "With --live: only hosts of this group")->needs(live);
+  plan.add_option("--stages", living.stages, "With --live: over at least so many devices")
+      ->needs(live);
+  plan.add_option(
+      "--model", planning.model,
+      "A well-known model: --models lists them; with --live one as model list shows it");
   plan.add_option("--fleet", planning.fleet, "As 50xRTX3080,4xH100-PCIe: --cards lists them");
   plan.add_option("--link", planning.link,
                   "Each host's rate and round trip, as 1Gbps or 100Mbps,rtt=20ms");

@@ -141,6 +141,29 @@ class AdminServer final : public rpc::Admin::Server {
     return kj::READY_NOW;
   }
 
+  kj::Promise<void> showSession(ShowSessionContext context) override {
+    const SessionId id{
+        static_cast<int64_t>(std::min<uint64_t>(context.getParams().getSessionId(), INT64_MAX))};
+    const std::optional<SessionRow> row = rpc::require(parts_.sessions.find(id));
+    if (!row) {
+      rpc::throw_error({ErrorCode::kNotFound, "there is no session " + std::to_string(id.value) +
+                                                  "; shoalctl session list shows the last ones"});
+    }
+    const auto live = std::ranges::find_if(
+        parts_.live, [&](const Session* session) { return session->row().id == id; });
+    auto results = context.getResults();
+    write_session(results.initSession(), *row);
+    write_figures(results.initFigures(), live != parts_.live.end()
+                                             ? (*live)->figures()
+                                             : rpc::require(parts_.sessions.figures(id)));
+    return kj::READY_NOW;
+  }
+
+  kj::Promise<void> planSession(PlanSessionContext context) override {
+    plan_generation(parts_, context);
+    return kj::READY_NOW;
+  }
+
   kj::Promise<void> listHosts(ListHostsContext context) override {
     const std::vector<HostRow> known = rpc::require(parts_.hosts.list(limits::kListRowsMax));
     std::map<AccountId, std::string> accounts;

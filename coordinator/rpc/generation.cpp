@@ -3,6 +3,7 @@
 #include "coordinator/rpc/accounts.h"
 #include "coordinator/rpc/model_upload.h"
 #include "coordinator/session/session.h"
+#include "coordinator/session/session_plan.h"
 #include "schema/limits.h"
 #include "schema/require.h"
 
@@ -143,6 +144,41 @@ void write_summary(rpc::GenerateSummary::Builder out, const SessionSummary& summ
   write_stages(out.initStages(static_cast<uint>(summary.stages.size())), summary.stages);
   auto failovers = out.initFailovers(static_cast<uint>(summary.failovers.size()));
   for (uint i = 0; i < failovers.size(); ++i) write_failover(failovers[i], summary.failovers[i]);
+  write_figures(out.initFigures(), summary.figures);
+}
+
+void write_times(rpc::SessionFigures::Times::Builder out, const SessionTimes& times) {
+  out.setPrefillMs(times.prefill_seconds * 1000);
+  out.setTokensPerSecond(times.tokens_per_second);
+  auto stages = out.initStages(static_cast<uint>(times.stages.size()));
+  for (uint i = 0; i < stages.size(); ++i) {
+    const StageTimes& stage = times.stages[i];
+    stages[i].setRowSeconds(stage.row_seconds);
+    stages[i].setRowSteps(static_cast<uint32_t>(stage.row_steps));
+    stages[i].setBlockSeconds(stage.block_seconds);
+    stages[i].setBlockSteps(static_cast<uint32_t>(stage.block_steps));
+    stages[i].setHopSeconds(stage.hop_seconds);
+  }
+}
+
+void write_reasons(capnp::List<rpc::LivePlan::Reason>::Builder out,
+                   const std::vector<PlanReason>& reasons) {
+  for (uint i = 0; i < out.size(); ++i) {
+    out[i].setCode(reasons[i].code);
+    out[i].setText(reasons[i].text);
+    out[i].setFactor(reasons[i].factor);
+  }
+}
+
+// A model that is for hosts of one group is for no others.
+void keep_to_group(const LiveModel& model, SessionRequest& request) {
+  if (model.group.empty()) return;
+  if (request.anchored || (!request.group.empty() && request.group != model.group)) {
+    rpc::throw_error({ErrorCode::kDenied, "the model " + model.name +
+                                              " is for hosts of the group " + model.group +
+                                              " alone: name that group, or no level"});
+  }
+  request.group = model.group;
 }
 
 }  // namespace
@@ -169,14 +205,7 @@ kj::Promise<void> run_generation(Parts& parts, Context context) {
   auto generation = kj::heap<Generation>(parts, params.getSink());
   context.releaseParams();
   auto model = rpc::require(use_model(parts, name));
-  if (!model->group.empty()) {
-    if (request.anchored || (!request.group.empty() && request.group != model->group)) {
-      rpc::throw_error({ErrorCode::kDenied, "the model " + name + " is for hosts of the group " +
-                                                model->group +
-                                                " alone: name that group, or no level"});
-    }
-    request.group = model->group;
-  }
+  keep_to_group(*model, request);
   generation->session = rpc::require(Session::start(parts.needs, parts.live, std::move(model),
                                                     std::move(request), generation->receiver));
   context.allowCancellation();
@@ -186,6 +215,53 @@ kj::Promise<void> run_generation(Parts& parts, Context context) {
         write_summary(context.getResults().initSummary(), summary);
       })
       .attach(kj::mv(generation));
+}
+
+void write_figures(rpc::SessionFigures::Builder out, const SessionFigures& figures) {
+  out.setBlockRows(static_cast<uint32_t>(figures.block_rows));
+  write_times(out.initPredicted(), figures.predicted);
+  write_times(out.initMeasured(), figures.measured);
+}
+
+void plan_generation(
+    Parts& parts,
+    capnp::CallContext<rpc::Admin::PlanSessionParams, rpc::Admin::PlanSessionResults> context) {
+  const auto params = context.getParams();
+  SessionRequest request = request_of(params.getRequest());
+  const int64_t prompt = params.getPromptTokens();
+  if (prompt == 0) rpc::throw_error({ErrorCode::kInvalid, "promptTokens is not positive"});
+  const auto model = rpc::require(use_model(
+      parts, rpc::text_of(params.getRequest().getModel(), limits::kNameBytesMax, "model")));
+  keep_to_group(*model, request);
+  const SessionSizes sizes =
+      rpc::require(session_sizes(*model, parts.needs.options, prompt, request.tokens_max));
+  const SessionPlan made = rpc::require(plan_now(parts.needs, *model, request, sizes, prompt));
+  std::vector<StageWho> all;
+  std::vector<std::string> names;
+  for (const Pool::Offer& offer : made.offers) {
+    const DevicePlace& place = offer.place;
+    const Pool::Host* const host = parts.pool.find(place.host, place.login);
+    const PoolDevice* const device = parts.pool.find(place);
+    SHOAL_CHECK(host != nullptr && device != nullptr);
+    all.push_back(
+        {place.host, host->name, host->trusted, place.device, device->row.name, device->row.plane});
+    names.push_back(host->name + " " + place.device);
+  }
+  std::vector<StageWho> stages;
+  for (const PlanStage& stage : made.plan.stages) {
+    stages.push_back(all[stage.device]);
+    stages.back().first_fragment = stage.first_fragment;
+    stages.back().last_fragment = stage.last_fragment;
+  }
+  const PlanExplanation why = explain_plan(made.request, made.devices, made.plan, names);
+  auto out = context.getResults().initPlan();
+  write_stages(out.initStages(static_cast<uint>(stages.size())), stages);
+  write_figures(out.initFigures(), predict_session(made.request, made.devices, made.plan));
+  write_reasons(out.initWhy(static_cast<uint>(why.why.size())), why.why);
+  write_reasons(out.initWhyNotSplit(static_cast<uint>(why.why_not_split.size())),
+                why.why_not_split);
+  write_reasons(out.initWhatWouldHelp(static_cast<uint>(why.what_would_help.size())),
+                why.what_would_help);
 }
 
 }  // namespace shoal

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "coordinator/session/session_plan.h"
 #include "schema/limits.h"
 #include "schema/transport.h"
 
@@ -59,27 +60,16 @@ Result<std::unique_ptr<Session>> Session::start(SessionNeeds& needs, std::set<Se
                                                 SessionRequest request, TokenReceiver& receiver) {
   auto owned = kj::refcounted<SessionShared>(needs, std::move(model), std::move(request));
   SessionShared& shared = *owned;
-  const ModelManifest& manifest = shared.model->manifest;
   SHOAL_TRY_ASSIGN(tokens, prompt_tokens(shared.request, shared.model->tokenizer, needs.clock));
   shared.tokens = std::move(tokens);
   const auto prompt = static_cast<int64_t>(shared.tokens.size());
-  const int64_t context = std::min<int64_t>(manifest.context, limits::kContextMax);
-  if (prompt > context) {
-    return Error{ErrorCode::kInvalid, "the prompt has " + std::to_string(prompt) +
-                                          " tokens, but the model's context holds " +
-                                          std::to_string(context)};
-  }
-  // The last token drawn is never run, so one position fewer than tokens is needed.
-  shared.context = std::min(context, prompt + shared.request.tokens_max);
-  const auto row_bytes = static_cast<int64_t>(manifest.width * static_cast<int64_t>(sizeof(float)));
-  shared.rows_max = std::clamp<int64_t>(
-      std::min<int64_t>({needs.options.rows_max, prompt,
-                         static_cast<int64_t>(limits::kHiddenBytesMax) / row_bytes}),
-      1, limits::kRowsMax);
+  SHOAL_TRY_ASSIGN(sizes,
+                   session_sizes(*shared.model, needs.options, prompt, shared.request.tokens_max));
+  shared.context = sizes.context;
+  shared.rows_max = sizes.rows_max;
 
   SessionRow row;
-  shared.job_class = {"generate", shared.model->name, shared.request.anchored,
-                      !shared.request.group.empty()};
+  shared.job_class = class_of(*shared.model, shared.request);
   shared.class_digest = digest_of_class(shared.job_class);
   row.model = shared.model->name;
   row.privacy = privacy_name(shared.job_class);
@@ -185,6 +175,7 @@ void Session::finish(const char* state, const std::string& reason) {
               std::to_string(summary_.ids.size()) + " tokens, " + std::to_string(row_.failovers) +
               " failovers";
   end.checked_later = needs_.auditor.session_over(*shared_);
+  end.figures = summary_.figures;
   for (const auto& stage : stages_) {
     for (EndedLease& lease : stage->release()) {
       if (lease.judgement.verdict == Verdict::kConfirmed) {
@@ -222,37 +213,22 @@ rpc::Task<SessionSummary> Session::run() {
 }
 
 void Session::plan() {
-  const std::string& group = shared_->request.group;
-  std::vector<Pool::Offer> offers = shared_->offers();
-  if (!group.empty() && offers.empty()) {
-    rpc::throw_error(
-        {ErrorCode::kUnavailable, "no device of the group " + group +
-                                      " is ready: attach some of its hosts, or wait for them"});
-  }
-  std::erase_if(
-      offers, [&](const Pool::Offer& offer) { return needs_.auditor.mistrusts(offer.place.host); });
-  std::vector<PlanDevice> devices;
-  for (const Pool::Offer& offer : offers) devices.push_back(offer.plan);
-  PlanRequest request;
-  request.fragments = shared_->model->costs;
-  request.width = shared_->model->manifest.width;
-  request.context = shared_->context;
-  request.rows_max = shared_->rows_max;
-  request.prompt_rows = row_.prompt_tokens;
-  request.tokens = tokens_left();
-  request.stages_min = shared_->request.stages_min;
-  request.cuts = shared_->request.cuts;
-  request.anchored = shared_->request.anchored;
-  const Result<Plan> plan = plan_session(request, devices);
-  if (!plan.ok()) rpc::throw_error(plan.error());
-  block_rows_ = plan.value().prefill.rows;
-  for (const PlanStage& stage : plan.value().stages) {
+  const Result<SessionPlan> made =
+      plan_now(needs_, *shared_->model, shared_->request, {shared_->context, shared_->rows_max},
+               row_.prompt_tokens);
+  if (!made.ok()) rpc::throw_error(made.error());
+  const std::vector<Pool::Offer>& offers = made.value().offers;
+  const Plan& plan = made.value().plan;
+  summary_.figures = predict_session(made.value().request, made.value().devices, plan);
+  const Result<void> stored = needs_.table.set_figures(row_.id, summary_.figures);
+  if (!stored.ok()) rpc::throw_error(stored.error());
+  for (const PlanStage& stage : plan.stages) {
     StageTrace trace;
     trace.first_fragment = stage.first_fragment;
     trace.last_fragment = stage.last_fragment;
     shared_->stages.push_back(std::move(trace));
   }
-  for (const PlanStage& stage : plan.value().stages) {
+  for (const PlanStage& stage : plan.stages) {
     stages_.push_back(
         std::make_unique<StageRunner>(*shared_, *this, stages_.size(), offers[stage.device].place));
   }
@@ -306,7 +282,7 @@ rpc::Task<void> Session::run_stage(size_t index, Pass& pass) {
     const int64_t first = stage.completed();
     const int64_t given =
         index == 0 ? pass.end : static_cast<int64_t>(shared_->stages[index].inputs->rows());
-    const int64_t rows = std::min(block_rows_, given - first);
+    const int64_t rows = std::min(summary_.figures.block_rows, given - first);
     if (rows == 0) {
       auto came = kj::newPromiseAndFulfiller<void>();
       pass.rows_came[index] = kj::mv(came.fulfiller);
@@ -316,9 +292,12 @@ rpc::Task<void> Session::run_stage(size_t index, Pass& pass) {
       continue;
     }
     const bool draw = tail && first + rows == pass.end;
+    const kj::TimePoint asked = needs_.timer.now();
     rpc::Task<StepResult> step = stage.step(first, rows, draw);
     const StepResult result = co_await kj::mv(step);
     if (result.lost) continue;
+    note_step(summary_.figures.measured.stages[index], rows, summary_.figures.block_rows,
+              seconds_of(needs_.timer.now() - asked));
     if (tail) {
       pass_began_ = needs_.timer.now();
       if (draw) pass.token = result.tokens.front();
@@ -378,9 +357,18 @@ rpc::Task<void> Session::generate() {
     }
   }
   summary_.prefill = millis_of(*first_token - started);
+  SessionTimes& measured = summary_.figures.measured;
+  measured.prefill_seconds = seconds_of(*first_token - started);
   const double decode = seconds_of(needs_.timer.now() - *first_token);
   const auto decoded = static_cast<double>(summary_.ids.size() - 1);
   summary_.tokens_per_second = decode > 0 ? decoded / decode : 0;
+  measured.tokens_per_second = summary_.tokens_per_second;
+  for (size_t i = 0; i < stages_.size(); ++i) {
+    const DevicePlace* const place = stages_[i]->place();
+    const Pool::Host* const host =
+        place == nullptr ? nullptr : needs_.pool.find(place->host, place->login);
+    if (host != nullptr) measured.stages[i].hop_seconds = host->hop_seconds;
+  }
   summary_.text += detokenizer_->finish();
 }
 

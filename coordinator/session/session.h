@@ -34,6 +34,7 @@ class Session final : public StageRunner::Owner {
   const std::string& model_name() const { return shared_->model->name; }
   int64_t tokens() const { return static_cast<int64_t>(summary_.ids.size()); }
   int64_t relayed_bytes() const { return shared_->relayed_bytes; }
+  const SessionFigures& figures() const { return summary_.figures; }
 
   Session(SessionNeeds& needs, std::set<Session*>& live, kj::Own<SessionShared> shared,
           SessionRow row,
@@ -71,8 +72,7 @@ class Session final : public StageRunner::Owner {
   std::optional<Detokenizer> detokenizer_;  // Never empty.
   std::vector<std::unique_ptr<StageRunner>> stages_;
   SessionSummary summary_;
-  int64_t block_rows_ = 1;  // Of a long text: so many go into a stage at a time.
-  int repairs_ = 0;         // On their way.
+  int repairs_ = 0;  // On their way.
   bool receiver_gone_ = false;
   bool finished_ = false;
   std::optional<kj::TimePoint> last_token_at_;

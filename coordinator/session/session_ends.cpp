@@ -40,6 +40,7 @@ Result<void> SessionEnds::try_to_store(const SessionEnd& end) {
   SHOAL_TRY(table_.transaction([&]() -> Result<void> {
     for (const EndedLease& lease : end.leases) SHOAL_TRY(store(lease));
     SHOAL_TRY(ledger_.settle(end.row.id, end.distrusted, end.checked_later));
+    if (end.figures.block_rows > 0) SHOAL_TRY(table_.set_figures(end.row.id, end.figures));
     return table_.update(end.row);
   }));
   journal_.note("session_ended", end.event, {}, end.row.id);

@@ -33,6 +33,7 @@ struct SessionEnd {
   std::vector<EndedLease> leases;
   std::set<HostId> distrusted;
   std::set<LeaseId> checked_later;  // These stay pending.
+  SessionFigures figures;           // Without a plan when there was none.
   std::string event;
 };
 

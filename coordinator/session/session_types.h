@@ -10,6 +10,7 @@
 
 #include "base/units.h"
 #include "compute/chat/chat_template.h"
+#include "coordinator/work/session_figures.h"
 
 namespace shoal {
 
@@ -57,6 +58,7 @@ struct SessionSummary {
   int64_t relayed_bytes = 0;
   std::vector<StageWho> stages;
   std::vector<FailoverNote> failovers;
+  SessionFigures figures;
 };
 
 // Where a session's tokens go. A failed promise means that nobody listens any more.

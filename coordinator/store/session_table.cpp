@@ -75,14 +75,80 @@ Result<void> SessionTable::end_lease(LeaseId lease, Millis at) {
   return query.bind(at.count).bind(lease.value).run();
 }
 
-Result<std::vector<SessionRow>> SessionTable::list(int64_t ended_max) {
-  std::vector<SessionRow> sessions;
+Result<void> SessionTable::set_figures(SessionId session, const SessionFigures& figures) {
+  return store_.transaction([&]() -> Result<void> {
+    const SessionTimes& predicted = figures.predicted;
+    const SessionTimes& measured = figures.measured;
+    Query whole = store_.query(
+        "INSERT OR REPLACE INTO session_times (session_id, block_rows, predicted_prefill_seconds, "
+        "predicted_tokens_per_second, prefill_seconds, tokens_per_second) "
+        "VALUES (?, ?, ?, ?, ?, ?)");
+    SHOAL_TRY(whole.bind(session.value)
+                  .bind(figures.block_rows)
+                  .bind(predicted.prefill_seconds)
+                  .bind(predicted.tokens_per_second)
+                  .bind(measured.prefill_seconds)
+                  .bind(measured.tokens_per_second)
+                  .run());
+    SHOAL_CHECK(predicted.stages.size() == measured.stages.size());
+    for (size_t i = 0; i < predicted.stages.size(); ++i) {
+      const StageTimes& was = predicted.stages[i];
+      const StageTimes& is = measured.stages[i];
+      Query stage = store_.query(
+          "INSERT OR REPLACE INTO session_stage_times (session_id, stage, predicted_row_seconds, "
+          "predicted_block_seconds, predicted_hop_seconds, row_seconds, row_steps, block_seconds, "
+          "block_steps, hop_seconds) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+      SHOAL_TRY(stage.bind(session.value)
+                    .bind(static_cast<int64_t>(i))
+                    .bind(was.row_seconds)
+                    .bind(was.block_seconds)
+                    .bind(was.hop_seconds)
+                    .bind(is.row_seconds)
+                    .bind(is.row_steps)
+                    .bind(is.block_seconds)
+                    .bind(is.block_steps)
+                    .bind(is.hop_seconds)
+                    .run());
+    }
+    return {};
+  });
+}
+
+Result<SessionFigures> SessionTable::figures(SessionId session) {
+  SessionFigures figures;
+  Query whole = store_.query(
+      "SELECT block_rows, predicted_prefill_seconds, predicted_tokens_per_second, "
+      "prefill_seconds, tokens_per_second FROM session_times WHERE session_id = ?");
+  whole.bind(session.value);
+  SHOAL_TRY_ASSIGN(there, whole.row());
+  if (!there) return figures;
+  figures.block_rows = whole.integer(0);
+  figures.predicted.prefill_seconds = whole.real(1);
+  figures.predicted.tokens_per_second = whole.real(2);
+  figures.measured.prefill_seconds = whole.real(3);
+  figures.measured.tokens_per_second = whole.real(4);
   Query query = store_.query(
-      "SELECT id, model, privacy, state, reason, prompt_tokens, tokens, relayed_bytes, failovers, "
-      "gap_ms_max, started_at_ms, ended_at_ms, group_name FROM session WHERE ended_at_ms = 0 OR id "
-      "IN "
-      "(SELECT id FROM session WHERE ended_at_ms <> 0 ORDER BY id DESC LIMIT ?) ORDER BY id DESC");
-  query.bind(ended_max);
+      "SELECT predicted_row_seconds, predicted_block_seconds, predicted_hop_seconds, row_seconds, "
+      "row_steps, block_seconds, block_steps, hop_seconds FROM session_stage_times "
+      "WHERE session_id = ? ORDER BY stage");
+  query.bind(session.value);
+  while (true) {
+    SHOAL_TRY_ASSIGN(some, query.row());
+    if (!some) return figures;
+    figures.predicted.stages.push_back({query.real(0), query.real(1), query.real(2)});
+    figures.measured.stages.push_back(
+        {query.real(3), query.real(5), query.real(7), query.integer(4), query.integer(6)});
+  }
+}
+
+namespace {
+
+#define SHOAL_SESSION_COLUMNS                                                            \
+  "id, model, privacy, state, reason, prompt_tokens, tokens, relayed_bytes, failovers, " \
+  "gap_ms_max, started_at_ms, ended_at_ms, group_name"
+
+Result<std::vector<SessionRow>> sessions_of(Query query) {
+  std::vector<SessionRow> sessions;
   while (true) {
     SHOAL_TRY_ASSIGN(some, query.row());
     if (!some) return sessions;
@@ -103,6 +169,25 @@ Result<std::vector<SessionRow>> SessionTable::list(int64_t ended_max) {
     if (!session.group.empty()) session.privacy = "group";
     sessions.push_back(std::move(session));
   }
+}
+
+}  // namespace
+
+Result<std::vector<SessionRow>> SessionTable::list(int64_t ended_max) {
+  Query query = store_.query(
+      "SELECT " SHOAL_SESSION_COLUMNS
+      " FROM session WHERE ended_at_ms = 0 OR id IN "
+      "(SELECT id FROM session WHERE ended_at_ms <> 0 ORDER BY id DESC LIMIT ?) ORDER BY id DESC");
+  query.bind(ended_max);
+  return sessions_of(std::move(query));
+}
+
+Result<std::optional<SessionRow>> SessionTable::find(SessionId session) {
+  Query query = store_.query("SELECT " SHOAL_SESSION_COLUMNS " FROM session WHERE id = ?");
+  query.bind(session.value);
+  SHOAL_TRY_ASSIGN(found, sessions_of(std::move(query)));
+  if (found.empty()) return std::optional<SessionRow>();
+  return std::optional(std::move(found.front()));
 }
 
 Result<std::vector<SessionStageRow>> SessionTable::stages(SessionId session) {

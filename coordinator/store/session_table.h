@@ -2,10 +2,12 @@
 // Sessions, who ran which stage of them and under which lease, and the append-only events. Rows in
 // and out. Never holds a prompt, a token or a key.
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "coordinator/store/store.h"
+#include "coordinator/work/session_figures.h"
 
 namespace shoal {
 
@@ -51,6 +53,10 @@ class SessionTable {
 
   Result<SessionId> start(const SessionRow& session);
   Result<void> update(const SessionRow& session);  // State, reason, figures, end.
+  // What was predicted, and what was measured so far; in place of what was there.
+  Result<void> set_figures(SessionId session, const SessionFigures& figures);
+  // Without a plan when there are none.
+  Result<SessionFigures> figures(SessionId session);
   Result<int64_t> add_stage(SessionId session,
                             const SessionStageRow& stage);  // A number for lose_stage.
   Result<void> lose_stage(int64_t stage_row, Millis at, const std::string& cause);
@@ -59,6 +65,7 @@ class SessionTable {
 
   // The live ones, and at most `ended_max` that ended; newest first.
   Result<std::vector<SessionRow>> list(int64_t ended_max);
+  Result<std::optional<SessionRow>> find(SessionId session);
   Result<std::vector<SessionStageRow>> stages(SessionId session);  // All that ever were, in order.
   Result<int64_t> tokens_ever();
   // Sessions do not outlive the coordinator: marks those that had not ended. Returns how many.

@@ -321,19 +321,10 @@ std::span<const FragmentCost> range_of(const PlanRequest& request, const PlanSta
       static_cast<size_t>(stage.last_fragment - stage.first_fragment + 1));
 }
 
-// How long one step of so many rows takes on a stage, with the way there and back.
-double step_seconds(const PlanRequest& request, std::span<const PlanDevice> devices,
-                    const PlanStage& stage, int64_t rows) {
-  const PlanDevice& device = devices[stage.device];
-  return stage_seconds(range_of(request, stage), device, rows) +
-         transfer_seconds(request, device, static_cast<size_t>(stage.first_fragment),
-                          static_cast<size_t>(stage.last_fragment), rows);
-}
-
 double pass_seconds(const PlanRequest& request, std::span<const PlanDevice> devices,
                     std::span<const PlanStage> stages, int64_t rows) {
   double seconds = 0;
-  for (const PlanStage& stage : stages) seconds += step_seconds(request, devices, stage, rows);
+  for (const PlanStage& stage : stages) seconds += plan_step_seconds(request, devices, stage, rows);
   return seconds;
 }
 
@@ -502,6 +493,14 @@ double stage_seconds(std::span<const FragmentCost> fragments, const PlanDevice& 
   return std::max(device.hop_seconds, 0.0) + compute_seconds(fragments, device, rows);
 }
 
+double plan_step_seconds(const PlanRequest& request, std::span<const PlanDevice> devices,
+                         const PlanStage& stage, int64_t rows) {
+  const PlanDevice& device = devices[stage.device];
+  return stage_seconds(range_of(request, stage), device, rows) +
+         transfer_seconds(request, device, static_cast<size_t>(stage.first_fragment),
+                          static_cast<size_t>(stage.last_fragment), rows);
+}
+
 double plan_cost(const PlanRequest& request, std::span<const PlanDevice> devices,
                  std::span<const PlanStage> stages) {
   double reference = kNever;
@@ -648,13 +647,6 @@ Result<Plan> plan_session(const PlanRequest& request, std::span<const PlanDevice
   return plan;
 }
 
-bool move_pays(const PlanMove& move) {
-  if (!(move.seconds_per_token_then > 0)) return false;
-  const double won = move.seconds_per_token_now - move.seconds_per_token_then;
-  return move.seconds_per_token_now >= kMoveGainMin * move.seconds_per_token_then &&
-         won * static_cast<double>(move.tokens_left) > move.move_seconds;
-}
-
 namespace {
 
 constexpr double kHelpMin = 1.1;  // What is said to help gives at least so much.
@@ -722,7 +714,7 @@ class Explainer {
     const PlanStage* slow = nullptr;
     double slowest = 0, computing = 0;
     for (const PlanStage& stage : plan_.stages) {
-      const double seconds = step_seconds(request_, devices_, stage, 1);
+      const double seconds = plan_step_seconds(request_, devices_, stage, 1);
       computing += compute_seconds(range_of(request_, stage), devices_[stage.device], 1);
       if (slow == nullptr || seconds > slowest) {
         slowest = seconds;

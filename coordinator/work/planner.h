@@ -76,8 +76,6 @@ constexpr double kTimeReserve = 1.25;
 
 // More stages only when the slowest one becomes so much quicker.
 constexpr double kStageGainMin = 1.1;
-// Nothing is moved for less: what goes on now is then below three quarters of what could be.
-constexpr double kMoveGainMin = 4.0 / 3;
 
 // What a stage needs on its device, and how long a step takes there and back:
 // max(operations / rate, weights / bandwidth) + fixed, for each session on the device, and the hop.
@@ -100,6 +98,10 @@ Result<Plan> plan_session(const PlanRequest& request, std::span<const PlanDevice
 PrefillPlan plan_prefill(const PlanRequest& request, std::span<const PlanDevice> devices,
                          std::span<const PlanStage> stages);
 
+// How long a step of so many rows takes on a stage, with the way there and back.
+double plan_step_seconds(const PlanRequest& request, std::span<const PlanDevice> devices,
+                         const PlanStage& stage, int64_t rows);
+
 // How long a session takes over these stages, with a reserve.
 double session_seconds(const PlanRequest& request, std::span<const PlanDevice> devices,
                        std::span<const PlanStage> stages);
@@ -107,16 +109,6 @@ double session_seconds(const PlanRequest& request, std::span<const PlanDevice> d
 // How long a plan takes for one token: what plan_session makes small. For tests and for people.
 double plan_cost(const PlanRequest& request, std::span<const PlanDevice> devices,
                  std::span<const PlanStage> stages);
-
-// What becomes of a session if its plan is changed under way.
-struct PlanMove {
-  double seconds_per_token_now = 0, seconds_per_token_then = 0;
-  double move_seconds = 0;  // Fetching, opening and replaying, while nothing is drawn.
-  int64_t tokens_left = 0;
-};
-// Whether to move: the rate rises by at least a third, and the rest of the session wins more time
-// than moving takes. The first keeps plans from swinging with every measurement.
-bool move_pays(const PlanMove& move);
 
 // Why a plan is as it is, as data: for people and scripts. `names` are the devices', or empty.
 struct PlanExplanation {

@@ -12,6 +12,7 @@
 #include "coordinator/work/failover.h"
 #include "coordinator/work/manifest.h"
 #include "coordinator/work/planner.h"
+#include "coordinator/work/session_figures.h"
 #include "coordinator/work/step_fit.h"
 #include "tests/coordinator/toy_model.h"
 
@@ -103,7 +104,7 @@ class PlannerTest : public QObject {
   void fixed_costs_and_links_count();
   void throughput_takes_no_more_stages_than_it_gains_by();
   void a_prompt_goes_in_blocks_that_suit_its_stages();
-  void a_move_must_pay();
+  void what_was_predicted_stands_beside_what_was_measured();
   void steps_tell_how_fast_a_device_is();
   void a_plan_says_why();
   void counts_caches_and_workspace();
@@ -384,23 +385,41 @@ void PlannerTest::throughput_takes_no_more_stages_than_it_gains_by() {
   QCOMPARE(plan.tokens_per_second, 8 / (300 / 1e6));
 }
 
-void PlannerTest::a_move_must_pay() {
-  PlanMove move{.seconds_per_token_now = 4.0,
-                .seconds_per_token_then = 3.0,
-                .move_seconds = 99,
-                .tokens_left = 100};
-  QVERIFY(move_pays(move));
-  move.seconds_per_token_now = 3.99;  // Less than a third more rate.
-  QVERIFY(!move_pays(move));
-  move.seconds_per_token_now = 4.0;
-  move.move_seconds = 100;  // Wins nothing.
-  QVERIFY(!move_pays(move));
-  move.move_seconds = 0;
-  move.tokens_left = 0;
-  QVERIFY(!move_pays(move));
-  move.tokens_left = 1;
-  move.seconds_per_token_then = 0;  // Nothing is known of it.
-  QVERIFY(!move_pays(move));
+// Goal: each number means what its comment says.
+void PlannerTest::what_was_predicted_stands_beside_what_was_measured() {
+  std::vector<FragmentCost> fragments = {fragment(1'000'000), fragment(3'000'000)};
+  PlanRequest request;
+  request.fragments = fragments;
+  request.rows_max = 4;
+  request.prompt_rows = 10;
+  request.tokens = 5;
+  request.cuts = {1};
+  std::vector<PlanDevice> devices = {device(10'000'000), device(10'000'000)};
+  for (PlanDevice& one : devices) one.hop_seconds = 0.25;
+  const Plan plan = plan_session(request, devices).value();
+  SessionFigures figures = predict_session(request, devices, plan);
+  QCOMPARE(figures.block_rows, plan.prefill.rows);
+  QCOMPARE(figures.predicted.prefill_seconds, plan.prefill.seconds);
+  QCOMPARE(figures.predicted.tokens_per_second, 1 / (1.25 + 3.25));
+  QCOMPARE(figures.predicted.stages.size(), size_t{2});
+  QCOMPARE(figures.predicted.stages[0].row_seconds, 1.25);
+  QCOMPARE(figures.predicted.stages[1].row_seconds, 3.25);
+  QCOMPARE(figures.predicted.stages[1].block_seconds, 3.25);  // Reading takes longer than counting.
+  QCOMPARE(figures.predicted.stages[1].hop_seconds, 0.25);
+  QCOMPARE(figures.measured.stages.size(), size_t{2});
+  // The mean of what was seen of each kind; a block's rest is neither.
+  StageTimes& seen = figures.measured.stages[0];
+  note_step(seen, 4, 4, 2.0);
+  note_step(seen, 4, 4, 4.0);
+  note_step(seen, 2, 4, 100.0);
+  note_step(seen, 1, 4, 1.0);
+  QCOMPARE(seen.block_seconds, 3.0);
+  QCOMPARE(seen.block_steps, int64_t{2});
+  QCOMPARE(seen.row_seconds, 1.0);
+  QCOMPARE(seen.row_steps, int64_t{1});
+  note_step(seen, 1, 1, 2.0);  // Where a block is one row, a step is both.
+  QCOMPARE(seen.row_seconds, 1.5);
+  QCOMPARE(seen.block_steps, int64_t{3});
 }
 
 // docs/SOURCES.md 2: median error at most 15 %, nine in ten at most 30 %. Devices say of themselves

@@ -139,6 +139,8 @@ class SessionTest : public QObject {
   void a_device_that_is_wanted_back_is_left_between_two_tokens_data();
   void a_device_that_is_wanted_back_is_left_between_two_tokens();
   void plans_use_what_steps_measured();
+  void what_was_predicted_is_kept_beside_what_was_measured();
+  void a_plan_says_what_would_be_and_why();
   void two_sessions_share_the_devices();
   void dropping_the_call_frees_everything();
   void a_restart_marks_what_was_running();
@@ -1482,6 +1484,107 @@ void SessionTest::plans_use_what_steps_measured() {
   const Generated second = world.generate(ask);
   QCOMPARE(second.hosts, std::vector<std::string>{"modest"});
   QCOMPARE(second.ids, first.ids);
+}
+
+void SessionTest::what_was_predicted_is_kept_beside_what_was_measured() {
+  Scene scene(3, [](CoordinatorSettings& settings) { settings.session.rows_max = 5; });
+  World& world = scene.world;
+  for (auto& host : world.hosts) host->step_ms = 20;
+  const Generated run = world.generate({});
+  QCOMPARE(run.prompt_ids.size(), size_t{14});
+  const auto show = [&](uint64_t id) {
+    auto request = world.admin().showSessionRequest();
+    request.setSessionId(id);
+    return world.run(kj::Promise<capnp::Response<rpc::Admin::ShowSessionResults>>(request.send()));
+  };
+  for (const bool restarted : {false, true}) {
+    if (restarted) {
+      world.stop();
+      world.start();
+    }
+    const auto shown = show(1);
+    QCOMPARE(shown.getSession().getStages().size(), 3u);
+    const auto figures = shown.getFigures();
+    QCOMPARE(figures.getBlockRows(), 5u);
+    // Two fragments of a million bytes at 1e9 a second each, and no way.
+    QCOMPARE(figures.getPredicted().getStages().size(), 3u);
+    for (const auto stage : figures.getPredicted().getStages()) {
+      QCOMPARE(stage.getRowSeconds(), 0.002);
+      QCOMPARE(stage.getBlockSeconds(), 0.002);
+      QCOMPARE(stage.getRowSteps(), 0u);
+    }
+    QCOMPARE(figures.getPredicted().getTokensPerSecond(), 1 / 0.006);
+    // Time goes in steps of ten milliseconds.
+    const auto measured = figures.getMeasured();
+    QCOMPARE(measured.getStages().size(), 3u);
+    for (const auto stage : measured.getStages()) {
+      QCOMPARE(stage.getBlockSteps(), 2u);  // Of three: the last block is shorter.
+      QCOMPARE(stage.getRowSteps(), 11u);   // The first token came of the prompt.
+      QVERIFY(stage.getRowSeconds() >= 0.02 && stage.getRowSeconds() <= 0.03);
+      QVERIFY(stage.getBlockSeconds() >= 0.02 && stage.getBlockSeconds() <= 0.03);
+    }
+    // Five steps long, as three blocks are in three stages at a time; not nine.
+    QVERIFY(measured.getPrefillMs() >= 100 && measured.getPrefillMs() <= 150);
+    QVERIFY(measured.getTokensPerSecond() >= 1 / 0.09 && measured.getTokensPerSecond() <= 1 / 0.06);
+  }
+  try {
+    show(999);
+    QVERIFY(false);
+  } catch (const kj::Exception& exception) {
+    QCOMPARE(rpc::error_of(exception).code, ErrorCode::kNotFound);
+  }
+}
+
+void SessionTest::a_plan_says_what_would_be_and_why() {
+  Scene scene(3);
+  World& world = scene.world;
+  const auto plan = [&](uint32_t prompt, uint32_t stages, const char* group = "") {
+    auto call = world.admin().planSessionRequest();
+    auto request = call.initRequest();
+    request.setModel("toy");
+    request.setMaxTokens(12);
+    request.setStagesMin(stages);
+    if (*group != '\0') {
+      request.setPrivacy(rpc::Privacy::GROUP);
+      request.setGroup(group);
+    }
+    auto sampling = request.initSampling();
+    sampling.setRepetitionPenalty(1);
+    sampling.setTopP(1);
+    call.setPromptTokens(prompt);
+    return world.run(kj::Promise<capnp::Response<rpc::Admin::PlanSessionResults>>(call.send()));
+  };
+  const auto one = plan(14, 1);
+  QCOMPARE(one.getPlan().getStages().size(), 1u);
+  QCOMPARE(one.getPlan().getStages()[0].getLastFragment(), 5u);
+  QCOMPARE(std::string(one.getPlan().getWhy()[0].getCode().cStr()), std::string("fits_one"));
+  const std::string text = one.getPlan().getWhy()[0].getText().cStr();
+  QVERIFY2(text.find(one.getPlan().getStages()[0].getHostName().cStr()) != std::string::npos,
+           text.c_str());
+  QCOMPARE(one.getPlan().getWhyNotSplit().size(), 1u);
+  QCOMPARE(one.getPlan().getFigures().getPredicted().getTokensPerSecond(), 1 / 0.006);
+  const auto three = plan(14, 3);
+  QCOMPARE(three.getPlan().getStages().size(), 3u);
+  QCOMPARE(three.getPlan().getWhyNotSplit().size(), 0u);
+  // What a session would be refused, a plan is refused.
+  const auto refuses = [&](uint32_t prompt, uint32_t stages, const char* group, const char* part) {
+    try {
+      plan(prompt, stages, group);
+    } catch (const kj::Exception& exception) {
+      const std::string said = rpc::error_of(exception).message;
+      if (said.find(part) == std::string::npos) qWarning("said %s", said.c_str());
+      return said.find(part) != std::string::npos;
+    }
+    return false;
+  };
+  QVERIFY(refuses(0, 1, "", "promptTokens"));
+  QVERIFY(refuses(kToyContext + 1, 1, "", "context holds 200"));
+  QCOMPARE(plan(kToyContext, 1).getPlan().getStages().size(), 1u);
+  QVERIFY(refuses(14, 4, "", "4 stages were asked for, but only 3"));
+  QVERIFY(refuses(14, 1, "nobody", "no device of the group nobody"));
+  QCOMPARE(scene.stages_open(), 0);
+  const std::string events = world.events_text();
+  QVERIFY(events.find("session_started") == std::string::npos);
 }
 
 void SessionTest::two_sessions_share_the_devices() {

@@ -345,6 +345,27 @@ void StoreTest::sessions_stages_and_leases_come_back() {
   stage.host = host;
   stage.device = "cpu";
   stage.last_fragment = 3;
+  QCOMPARE(table.figures(session.id).value().block_rows, int64_t{0});
+  SessionFigures figures;
+  figures.block_rows = 5;
+  figures.predicted = {0.5, 10, {{1, 2, 3}, {4, 5, 6}}};
+  figures.measured.stages.resize(2);
+  QVERIFY(table.set_figures(session.id, figures).ok());
+  figures.measured = {0.6, 9, {{1.5, 2.5, 3.5, 7, 8}, {4.5, 5.5, 6.5, 9, 10}}};
+  QVERIFY(table.set_figures(session.id, figures).ok());  // In place of the former.
+  const SessionFigures back = table.figures(session.id).value();
+  QCOMPARE(back.block_rows, int64_t{5});
+  QCOMPARE(back.predicted.prefill_seconds, 0.5);
+  QCOMPARE(back.measured.tokens_per_second, 9.0);
+  QCOMPARE(back.predicted.stages.size(), size_t{2});
+  QCOMPARE(back.predicted.stages[1].hop_seconds, 6.0);
+  QCOMPARE(back.measured.stages[1].row_seconds, 4.5);
+  QCOMPARE(back.measured.stages[1].block_seconds, 5.5);
+  QCOMPARE(back.measured.stages[1].row_steps, int64_t{9});
+  QCOMPARE(back.measured.stages[1].block_steps, int64_t{10});
+  QVERIFY(!table.set_figures(SessionId{999}, figures).ok());  // Of no session.
+  QVERIFY(!table.find(SessionId{999}).value());
+  QCOMPARE(table.find(session.id).value()->model, std::string("m"));
   const int64_t row = table.add_stage(session.id, stage).value();
   QVERIFY(table.grant_lease(session.id, stage, Millis{11}).ok());
   QVERIFY(table.lose_stage(row, Millis{12}, "gone").ok());
