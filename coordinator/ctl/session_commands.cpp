@@ -183,6 +183,9 @@ Result<void> session_show(const Context& context, uint64_t id) {
 }
 
 Result<void> plan_live(const Context& context, const LivePlanOptions& options) {
+  if (options.model.empty()) {
+    return Error{ErrorCode::kInvalid, "name a model: --model, as shoalctl model list shows it"};
+  }
   if (options.privacy == "group" && options.group.empty()) {
     return Error{ErrorCode::kInvalid, "--privacy group needs --group NAME"};
   }
