@@ -85,20 +85,19 @@ Result<void> Cache::make_writable(std::span<const RowInfo> rows) {
   return make_writable(ranges);
 }
 
-std::vector<uint32_t> Cache::row_info(std::span<const RowInfo> rows) const {
-  std::vector<uint32_t> words(rows.size() * 2);
-  std::map<uint32_t, uint32_t> listed;  // Where the pages of a sequence begin.
+void Cache::list(std::span<const RowInfo> rows, size_t first_row,
+                 std::vector<uint32_t>& row_info) const {
+  std::map<uint32_t, uint32_t> listed;  // Where the pages of a sequence begin, from its rows on.
   for (size_t i = 0; i < rows.size(); ++i) {
-    const auto [found, is_new] =
-        listed.try_emplace(rows[i].sequence, static_cast<uint32_t>(words.size()));
-    if (is_new) {
-      const std::span<const uint32_t> pages = pages_.pages_of(rows[i].sequence);
-      words.insert(words.end(), pages.begin(), pages.end());
-    }
-    words[i * 2] = found->second;
-    words[i * 2 + 1] = rows[i].position;
+    const size_t at = (first_row + i) * 2;
+    const auto [found, is_new] = listed.try_emplace(
+        rows[i].sequence, static_cast<uint32_t>(row_info.size() - first_row * 2));
+    row_info[at] = found->second;
+    row_info[at + 1] = rows[i].position;
+    if (!is_new) continue;
+    const std::span<const uint32_t> pages = pages_.pages_of(rows[i].sequence);
+    row_info.insert(row_info.end(), pages.begin(), pages.end());
   }
-  return words;
 }
 
 void Cache::wrote(std::span<const RowInfo> rows) {

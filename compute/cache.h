@@ -43,8 +43,10 @@ class Cache {
   // Makes room for the rows of a step; nothing has changed when there is none. REQUIRES: their
   // sequences and positions are the stage's, and none leaves a gap.
   Result<void> make_writable(std::span<const RowInfo> rows);
-  // What kernels read of the rows: row_info of op_params.h. REQUIRES: they are writable.
-  std::vector<uint32_t> row_info(std::span<const RowInfo> rows) const;
+  // Puts what kernels read of the rows into row_info (op_params.h), which has room for the rows of
+  // all stages of a step and gets their pages behind these. A kernel of this cache is given
+  // row_info from its first row on. REQUIRES: they are writable.
+  void list(std::span<const RowInfo> rows, size_t first_row, std::vector<uint32_t>& row_info) const;
   void wrote(std::span<const RowInfo> rows);
 
   // As of the Stage in compute.h.

@@ -103,6 +103,29 @@ class Stage {
   virtual Result<void> load(uint32_t sequence, ByteSpan saved) = 0;
 };
 
+// Fragments on a device, with the memory in which their steps are computed. Stages of the same
+// fragments share one: each has caches of its own, and their steps can run as one.
+class LoadedFragments {
+ public:
+  // As Stage::open(); refused, too, when a first stage of such options would not fit beside it.
+  static Result<std::unique_ptr<LoadedFragments>> load(Device& device,
+                                                       std::span<const Fragment> fragments,
+                                                       const StageOptions& first);
+  virtual ~LoadedFragments() = default;
+
+  // It outlives the stage.
+  virtual Result<std::unique_ptr<Stage>> open(const StageOptions& options) = 0;
+
+  // Steps of several of its stages, one each, as one where memory and pace allow. Each has the
+  // result that its stage's step() gives, to the bit; one that fails fails alone.
+  struct StageStep {
+    Stage* stage = nullptr;
+    const StepInput* input = nullptr;
+  };
+  virtual std::vector<Result<std::vector<float>>> step(std::span<const StageStep> steps,
+                                                       Pace* pace) = 0;
+};
+
 // Compares every op's samples on `device` with the CPU reference, bit by bit. Names the first that
 // differs. A device that passes may do exact work.
 struct SelfTestReport {

@@ -73,8 +73,8 @@ bool Pacer::fine() const {
   return budget_.duty() < 100;
 }
 
-Result<void> Pacer::begin(StepNumber step) {
-  step_ = step;
+Result<void> Pacer::begin(std::vector<StepNumber> steps) {
+  steps_ = std::move(steps);
   micros_ = 0;
   const int64_t now = now_micros_();
   {
@@ -97,7 +97,8 @@ Result<void> Pacer::rest() {
   end();
   std::unique_lock lock(mutex_);
   while (true) {
-    if (!expected_.contains(step_)) {
+    if (std::ranges::none_of(steps_,
+                             [this](StepNumber step) { return expected_.contains(step); })) {
       return Error{ErrorCode::kTimeout, "nobody waits for this step any more"};
     }
     const int64_t due = budget_.due();

@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <mutex>
 #include <set>
+#include <vector>
 
 #include "compute/compute.h"
 
@@ -43,8 +44,10 @@ class Pacer final : public compute::Pace {
   StepNumber expect_step();
   void drop_step(StepNumber step);  // Nobody waits for it any more, or it is done.
 
-  // Of the compute thread, around each step. begin() waits for the rest that is due.
-  Result<void> begin(StepNumber step);
+  // Of the compute thread, around each step, or around several that run as one: a rest ends when
+  // nobody waits for any of them. begin() waits for the rest that is due.
+  Result<void> begin(StepNumber step) { return begin(std::vector{step}); }
+  Result<void> begin(std::vector<StepNumber> steps);
   void end();
   uint64_t micros() const { return micros_; }  // The step's, without its rests.
 
@@ -64,7 +67,7 @@ class Pacer final : public compute::Pace {
   StepNumber last_ = 0;
 
   // Of the compute thread alone.
-  StepNumber step_ = 0;
+  std::vector<StepNumber> steps_;
   int64_t since_ = 0;  // When the work or rest that lasts began, in microseconds.
   uint64_t micros_ = 0;
 };

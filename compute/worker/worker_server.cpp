@@ -10,7 +10,9 @@
 #include <mutex>
 #include <new>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <thread>
+#include <variant>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -37,11 +39,59 @@ int64_t now_micros() {
       .count();
 }
 
+// The shards of a stage, in order: stages with the same ones share their weights.
+using ShardList = std::vector<Digest>;
+
+struct Loaded {
+  std::unique_ptr<compute::LoadedFragments> fragments;
+  int stages = 0;
+};
+
+struct OpenStage {
+  ShardList shards;
+  Loaded* loaded = nullptr;  // In its room. Outlives the stage.
+  std::unique_ptr<compute::Stage> stage;
+};
+
 // What only the compute thread touches.
 struct Room {
   std::unique_ptr<compute::Device> device;
-  std::map<StageNumber, std::unique_ptr<compute::Stage>> stages;  // They end before the device.
+  std::map<ShardList, Loaded> loaded;
+  std::map<StageNumber, OpenStage> stages;
+
+  // Of stages that were never opened, too.
+  void close(StageNumber number) {
+    const auto found = stages.find(number);
+    if (found == stages.end()) return;
+    const ShardList shards = std::move(found->second.shards);
+    Loaded& of = *found->second.loaded;
+    stages.erase(found);
+    if (--of.stages == 0) loaded.erase(shards);
+  }
 };
+
+struct StepResult {
+  bool is_hidden = false;
+  std::vector<float> hidden;  // Or the features.
+  std::vector<int32_t> tokens;
+  std::vector<float> log_likelihoods;
+  uint64_t micros = 0;
+};
+
+// A step that was asked for.
+struct WaitingStep {
+  StageNumber stage = 0;
+  StepRequest request;
+  Pacer::StepNumber number = 0;
+  kj::Own<kj::CrossThreadPromiseFulfiller<Result<StepResult>>> fulfiller;
+};
+
+// Later steps join the first one that waits while they add at most so many rows to it: more gain
+// little, and would keep it waiting.
+constexpr size_t kRowsJoining = 64;
+
+std::vector<Result<StepResult>> run_steps(Room& room, std::span<const WaitingStep> steps,
+                                          Pacer& pacer);
 
 // The thread and the queue to it. Made and asked by the loop's thread. It never ends by itself: the
 // process ends around it.
@@ -63,11 +113,24 @@ class ComputeThread {
     return kj::mv(pair.promise);
   }
 
+  // Runs the step there, after what was asked for before, and together with steps that wait then.
+  kj::Promise<Result<StepResult>> step(StageNumber stage, StepRequest request,
+                                       Pacer::StepNumber number) {
+    auto pair = kj::newPromiseAndCrossThreadFulfiller<Result<StepResult>>();
+    push(WaitingStep{stage, std::move(request), number, kj::mv(pair.fulfiller)});
+    return kj::mv(pair.promise);
+  }
+
   // Steps rest by it, on that thread.
   Pacer& pacer() { return pacer_; }
 
   // Runs it whether or not anybody waits.
-  void post(kj::Function<void(Room&)> job) {
+  void post(kj::Function<void(Room&)> job) { push(kj::mv(job)); }
+
+ private:
+  using Job = std::variant<kj::Function<void(Room&)>, WaitingStep>;
+
+  void push(Job job) {
     {
       const std::lock_guard lock(mutex_);
       jobs_.push_back(kj::mv(job));
@@ -75,7 +138,6 @@ class ComputeThread {
     arrived_.notify_one();
   }
 
- private:
   // A stage that asks for more memory than there is fails alone.
   template <class T, class Body>
   static Result<T> guarded(Body body) {
@@ -93,10 +155,57 @@ class ComputeThread {
     while (true) {
       std::unique_lock lock(mutex_);
       arrived_.wait(lock, [this] { return !jobs_.empty(); });
-      kj::Function<void(Room&)> job = kj::mv(jobs_.front());
+      if (std::holds_alternative<WaitingStep>(jobs_.front())) {
+        std::vector<WaitingStep> steps = take_steps(room);
+        lock.unlock();
+        run(room, steps);
+        continue;
+      }
+      auto job = std::get<kj::Function<void(Room&)>>(kj::mv(jobs_.front()));
       jobs_.pop_front();
       lock.unlock();
       job(room);
+    }
+  }
+
+  // The first step of the queue and those that can run with it: of stages that share its weights,
+  // each stage's in their order, and none from behind a job of another kind, which may change what
+  // they find. Nobody may wait for any of them. REQUIRES: a step is first; mutex_ is held.
+  std::vector<WaitingStep> take_steps(const Room& room) {
+    std::vector<WaitingStep> steps;
+    std::set<StageNumber> passed;  // Stages whose later steps have to wait.
+    const Loaded* loaded = nullptr;
+    size_t joining = 0;
+    for (auto job = jobs_.begin();
+         job != jobs_.end() && std::holds_alternative<WaitingStep>(*job);) {
+      auto& step = std::get<WaitingStep>(*job);
+      if (!step.fulfiller->isWaiting()) {
+        job = jobs_.erase(job);
+        continue;
+      }
+      const bool is_next = passed.insert(step.stage).second;
+      const Loaded* of = room.stages.at(step.stage).loaded;
+      const size_t rows = steps.empty() ? 0 : step.request.rows.size();
+      if (!is_next || (loaded != nullptr && of != loaded) || joining + rows > kRowsJoining) {
+        ++job;
+        continue;
+      }
+      loaded = of;
+      joining += rows;
+      steps.push_back(kj::mv(step));
+      job = jobs_.erase(job);
+    }
+    return steps;
+  }
+
+  void run(Room& room, std::span<WaitingStep> steps) {
+    if (steps.empty()) return;
+    using Results = std::vector<Result<StepResult>>;
+    Result<Results> done =
+        guarded<Results>([&] { return Result<Results>(run_steps(room, steps, pacer_)); });
+    for (size_t i = 0; i < steps.size(); ++i) {
+      steps[i].fulfiller->fulfill(done.ok() ? std::move(done.value()[i])
+                                            : Result<StepResult>(done.error()));
     }
   }
 
@@ -105,7 +214,7 @@ class ComputeThread {
   // The queue is what both threads touch, with the pacer.
   std::mutex mutex_;
   std::condition_variable arrived_;
-  std::deque<kj::Function<void(Room&)>> jobs_;  // GUARDED_BY(mutex_)
+  std::deque<Job> jobs_;  // GUARDED_BY(mutex_)
 };
 
 struct Done {};  // Result of a job that answers nothing.
@@ -131,27 +240,15 @@ struct OpenedStage {
   int64_t device_bytes = 0;
 };
 
-struct StepResult {
-  bool is_hidden = false;
-  std::vector<float> hidden;  // Or the features.
-  std::vector<int32_t> tokens;
-  std::vector<float> log_likelihoods;
-  uint64_t micros = 0;
-};
-
-Result<StepResult> run_step(compute::Stage& stage, const StepRequest& request, Pacer& pacer,
-                            Pacer::StepNumber step) {
-  SHOAL_TRY(pacer.begin(step));
-  const auto ended = kj::defer([&pacer] { pacer.end(); });
+// What a step's output comes to.
+Result<StepResult> finish_step(const compute::StageShape& shape, const StepRequest& request,
+                               std::vector<float> output) {
   StepResult result;
-  const compute::StepInput input{request.rows, request.tokens, request.hidden, request.output_rows,
-                                 request.wants_features};
-  SHOAL_TRY_ASSIGN(output, stage.step(input, nullptr, &pacer));
-  result.is_hidden = !stage.shape().ends_with_logits || request.wants_features;
+  result.is_hidden = !shape.ends_with_logits || request.wants_features;
   if (result.is_hidden) {
     result.hidden = std::move(output);
   } else {
-    const auto vocabulary = static_cast<size_t>(stage.shape().vocabulary);
+    const auto vocabulary = static_cast<size_t>(shape.vocabulary);
     const auto logits_of = [&](size_t i) {
       return std::span<const float>(output).subspan(i * vocabulary, vocabulary);
     };
@@ -165,20 +262,73 @@ Result<StepResult> run_step(compute::Stage& stage, const StepRequest& request, P
       result.log_likelihoods.push_back(value);
     }
   }
-  pacer.end();
-  result.micros = pacer.micros();
   return result;
 }
 
+// Steps of stages that share their weights, as one.
+std::vector<Result<StepResult>> run_steps(Room& room, std::span<const WaitingStep> steps,
+                                          Pacer& pacer) {
+  std::vector<Pacer::StepNumber> numbers;
+  for (const WaitingStep& step : steps) numbers.push_back(step.number);
+  if (const Result<void> begun = pacer.begin(std::move(numbers)); !begun.ok())
+    return {steps.size(), Result<StepResult>(begun.error())};
+  const auto ended = kj::defer([&pacer] { pacer.end(); });
+
+  std::vector<compute::StepInput> inputs;
+  std::vector<compute::LoadedFragments::StageStep> together;
+  inputs.reserve(steps.size());  // Their addresses stay.
+  uint64_t rows = 0;
+  for (const WaitingStep& step : steps) {
+    const StepRequest& request = step.request;
+    inputs.push_back({request.rows, request.tokens, request.hidden, request.output_rows,
+                      request.wants_features});
+    together.push_back({room.stages.at(step.stage).stage.get(), &inputs.back()});
+    rows += request.rows.size();
+  }
+  Loaded& loaded = *room.stages.at(steps[0].stage).loaded;
+  std::vector<Result<std::vector<float>>> outputs = loaded.fragments->step(together, &pacer);
+  std::vector<Result<StepResult>> results;
+  for (size_t i = 0; i < steps.size(); ++i) {
+    if (!outputs[i].ok()) {
+      results.push_back(outputs[i].error());
+      continue;
+    }
+    results.push_back(
+        finish_step(together[i].stage->shape(), steps[i].request, std::move(outputs[i]).value()));
+  }
+  pacer.end();
+  // Each has its rows' part of the time.
+  for (size_t i = 0; i < steps.size(); ++i) {
+    if (results[i].ok())
+      results[i].value().micros = pacer.micros() * steps[i].request.rows.size() / rows;
+  }
+  return results;
+}
+
+// A number that a stage has, or is about to have, on the compute thread. However its owner ends,
+// the stage does.
+class StageNumberOwner {
+ public:
+  StageNumberOwner(ComputeThread& compute, StageNumber number)
+      : compute_(compute), number_(number) {}
+  ~StageNumberOwner() {
+    compute_.post([number = number_](Room& room) { room.close(number); });
+  }
+  KJ_DISALLOW_COPY(StageNumberOwner);
+
+  StageNumber number() const { return number_; }
+
+ private:
+  ComputeThread& compute_;
+  StageNumber number_;
+};
+
 class StageServer final : public rpc::Stage::Server {
  public:
-  StageServer(ComputeThread& compute, StageNumber number, OpenedStage stage,
+  StageServer(ComputeThread& compute, kj::Own<StageNumberOwner> number, OpenedStage stage,
               const compute::StageOptions& options)
-      : compute_(compute), number_(number), stage_(stage), options_(options) {}
-  ~StageServer() {
-    compute_.post([number = number_](Room& room) { room.stages.erase(number); });
-    log_info("worker", "stage_closed", {{"stage", number_}});
-  }
+      : compute_(compute), number_(kj::mv(number)), stage_(stage), options_(options) {}
+  ~StageServer() { log_info("worker", "stage_closed", {{"stage", number_->number()}}); }
 
   kj::Promise<void> step(StepContext context) override {
     context.allowCancellation();
@@ -188,10 +338,7 @@ class StageServer final : public rpc::Stage::Server {
     Pacer& pacer = compute_.pacer();
     const Pacer::StepNumber step = pacer.expect_step();
     return compute_
-        .run<StepResult>(
-            [number = number_, request = std::move(request), &pacer, step](Room& room) {
-              return run_step(*room.stages.at(number), request, pacer, step);
-            })
+        .step(number_->number(), std::move(request), step)
         // However it ends: a step that is dropped in the middle of a rest is over.
         .attach(kj::defer([&pacer, step] { pacer.drop_step(step); }))
         .then([this, context](Result<StepResult> result) mutable {
@@ -227,7 +374,7 @@ class StageServer final : public rpc::Stage::Server {
   }
 
   ComputeThread& compute_;
-  StageNumber number_;
+  kj::Own<StageNumberOwner> number_;
   OpenedStage stage_;
   compute::StageOptions options_;
 };
@@ -277,30 +424,49 @@ class StageLoaderServer final : public rpc::StageLoader::Server {
                                                  " shards are whole"});
     }
     finished_ = true;
+    ShardList shards;
+    for (const Sealed& sealed : sealed_) shards.push_back(sealed.digest);
     sealed_.clear();  // The keys have done their work.
+    auto owner = kj::heap<StageNumberOwner>(compute_, number_);
     return compute_
-        .run<OpenedStage>([number = number_, plain = std::move(plain_),
-                           options = options_](Room& room) mutable -> Result<OpenedStage> {
-          std::vector<compute::Fragment> fragments;
-          for (const compute::PlainShard& shard : plain) fragments.push_back(shard.fragment());
-          Result<std::unique_ptr<compute::Stage>> stage =
-              compute::Stage::open(*room.device, fragments, options);
-          fragments.clear();
-          plain.clear();  // Wipes the plain bytes: from here on only the device holds them.
-          if (!stage.ok()) return stage.error();
-          const OpenedStage opened{stage.value()->shape(), stage.value()->device_bytes()};
-          room.stages[number] = std::move(stage).value();
-          return opened;
+        .run<OpenedStage>([number = number_, shards = std::move(shards), plain = std::move(plain_),
+                           options = options_](Room& room) mutable {
+          return open_stage(room, number, std::move(shards), std::move(plain), options);
         })
-        .then([this, context](Result<OpenedStage> opened) mutable {
+        // Who asked may be gone when the stage is open: then it ends with its number's owner.
+        .then([this, context, owner = kj::mv(owner)](Result<OpenedStage> opened) mutable {
           const OpenedStage stage = or_throw(std::move(opened));
           log_info("worker", "stage_opened",
                    {{"stage", number_}, {"device_bytes", stage.device_bytes}});
-          context.getResults().setStage(kj::heap<StageServer>(compute_, number_, stage, options_));
+          context.getResults().setStage(
+              kj::heap<StageServer>(compute_, kj::mv(owner), stage, options_));
         });
   }
 
  private:
+  static Result<OpenedStage> open_stage(Room& room, StageNumber number, ShardList shards,
+                                        std::vector<compute::PlainShard> plain,
+                                        const compute::StageOptions& options) {
+    auto found = room.loaded.find(shards);
+    if (found == room.loaded.end()) {
+      std::vector<compute::Fragment> fragments;
+      for (const compute::PlainShard& shard : plain) fragments.push_back(shard.fragment());
+      SHOAL_TRY_ASSIGN(loaded, compute::LoadedFragments::load(*room.device, fragments, options));
+      found = room.loaded.emplace(shards, Loaded{std::move(loaded)}).first;
+    }
+    plain.clear();  // Wipes the plain bytes: from here on only the device holds them.
+    Loaded& loaded = found->second;
+    Result<std::unique_ptr<compute::Stage>> stage = loaded.fragments->open(options);
+    if (!stage.ok()) {
+      if (loaded.stages == 0) room.loaded.erase(found);
+      return stage.error();
+    }
+    ++loaded.stages;
+    const OpenedStage opened{stage.value()->shape(), stage.value()->device_bytes()};
+    room.stages[number] = {std::move(shards), &loaded, std::move(stage).value()};
+    return opened;
+  }
+
   ComputeThread& compute_;
   StageNumber number_;
   std::vector<Sealed> sealed_;

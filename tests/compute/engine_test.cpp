@@ -5,6 +5,7 @@
 
 #include <QTest>
 
+#include <array>
 #include <limits>
 #include <numeric>
 
@@ -154,6 +155,9 @@ class EngineTest : public QObject {
   void a_stage_larger_than_any_number_is_refused();
   void a_stage_that_does_not_fit_says_how_large_it_is();
   void stages_that_do_not_fit_together_are_refused();
+  void steps_of_several_stages_run_as_one();
+  void a_step_that_fails_beside_others_fails_alone();
+  void stages_of_the_same_fragments_share_their_memory();
   void weights_count_as_the_device_lays_them_out();
   void a_failed_step_leaves_the_stage_usable();
   void devices_are_found_by_selector();
@@ -603,7 +607,12 @@ class SmallDevice final : public Device {
                                                 ByteSpan bytes) override {
     return cpu_->upload_weight(dtype, rows, columns, bytes);
   }
-  Result<void> run(std::span<const OpCall> calls) override { return cpu_->run(calls); }
+  Result<void> run(std::span<const OpCall> calls) override {
+    ++runs;
+    return cpu_->run(calls);
+  }
+
+  int runs = 0;
 
  private:
   std::unique_ptr<Device> cpu_;
@@ -635,6 +644,144 @@ void EngineTest::stages_that_do_not_fit_together_are_refused() {
   QVERIFY(Stage::open(exact, model.fragments, options).ok());
   SmallDevice smaller((bytes - 1) / 31 * 32);
   QVERIFY(!Stage::open(smaller, model.fragments, options).ok());
+}
+
+// Method: three stages with caches of their own; each steps alone in another set of stages.
+void EngineTest::steps_of_several_stages_run_as_one() {
+  const SampleModel model = make_sample_model({.weights = DType::kQ8_0});
+  const auto options_of = [](int64_t i) {
+    return StageOptions{.context = 40 + 20 * i, .sequences = 1 + i, .rows_max = 8 + i};
+  };
+  for (const DeviceInfo& info : list_devices()) {
+    auto device = open_device(info.id, 2).value();
+    for (const bool whole : {true, false}) {  // With both ends, or blocks alone.
+      const auto fragments = whole ? std::span<const Fragment>(model.fragments)
+                                   : std::span(model.fragments).subspan(1, 3);
+      auto loaded = LoadedFragments::load(*device, fragments, options_of(0)).value();
+      std::vector<std::unique_ptr<Stage>> stages, others;
+      for (int64_t i = 0; i < 3; ++i) {
+        stages.push_back(loaded->open(options_of(i)).value());
+        others.push_back(Stage::open(*device, fragments, options_of(i)).value());
+      }
+      std::vector<uint32_t> lengths(3, 0);
+      for (int round = 0; round < 12; ++round) {
+        // From a decoded row to a piece of a prompt; once more than go together.
+        std::vector<std::vector<RowInfo>> rows(3);
+        std::vector<std::vector<int32_t>> tokens(3);
+        std::vector<std::vector<float>> hidden(3);
+        std::vector<std::vector<uint32_t>> wanted(3);
+        std::vector<StepInput> inputs(3);
+        for (uint32_t i = 0; i < 3; ++i) {
+          uint32_t count = (round + i) % 4 == 0 ? 3 : 1;
+          if (round % 4 == 3) count = 6;
+          if (round == 7) count = 8 + i;
+          const uint32_t sequence = round % 2 == 0 ? i : 0;
+          const uint32_t first = sequence == 0 ? lengths[i] : static_cast<uint32_t>(round % 2);
+          for (uint32_t row = 0; row < count; ++row) {
+            rows[i].push_back({sequence, first + row});
+            tokens[i].push_back(static_cast<int32_t>((i * 17 + first + row * 3) % 50));
+            for (int k = 0; k < 64; ++k) hidden[i].push_back(float(int(i) + k % 7 - 3) * 0.25f);
+            if (row % 2 == 0) wanted[i].push_back(row);
+          }
+          if (sequence == 0) lengths[i] += count;
+          inputs[i].rows = rows[i];
+          if (whole) {
+            inputs[i].tokens = tokens[i];
+            inputs[i].output_rows = wanted[i];
+            inputs[i].wants_features = round == 5 || (round == 6 && i == 1);
+          } else {
+            inputs[i].hidden = hidden[i];
+          }
+        }
+        std::vector<LoadedFragments::StageStep> steps;
+        for (const size_t i : {2u, 0u, 1u}) steps.push_back({stages[i].get(), &inputs[i]});
+        const auto together = loaded->step(steps, nullptr);
+        QCOMPARE(together.size(), size_t(3));
+        for (size_t k = 0; k < 3; ++k) {
+          const size_t i = std::array{2, 0, 1}[k];
+          QVERIFY2(together[k].ok(), together[k].ok() ? "" : together[k].error().message.c_str());
+          const auto alone = others[i]->step(inputs[i]);
+          QVERIFY(same_bits(together[k].value(), alone.value()));
+        }
+      }
+    }
+  }
+}
+
+void EngineTest::a_step_that_fails_beside_others_fails_alone() {
+  const SampleModel model = make_sample_model({.weights = DType::kQ8_0});
+  auto device = open_cpu(1);
+  const auto blocks = std::span(model.fragments).subspan(1, 3);
+  const StageOptions options{.context = 16, .rows_max = 4};
+  auto loaded = LoadedFragments::load(*device, blocks, options).value();
+  std::vector<std::unique_ptr<Stage>> stages;
+  for (int i = 0; i < 3; ++i) stages.push_back(loaded->open(options).value());
+  const std::vector<RowInfo> first{{0, 0}}, gap{{0, 1}};
+  const std::vector<float> good(64, 0.5f), extreme(64, 3e38f);
+  const StepInput fine{.rows = first, .hidden = good};
+  const auto expected = Stage::open(*device, blocks, options).value()->step(fine).value();
+  for (const StepInput& bad :
+       {StepInput{.rows = first, .hidden = extreme}, StepInput{.rows = gap, .hidden = good}}) {
+    const auto results = loaded->step(
+        std::vector<LoadedFragments::StageStep>{
+            {stages[0].get(), &fine}, {stages[1].get(), &bad}, {stages[2].get(), &fine}},
+        nullptr);
+    QVERIFY(same_bits(results[0].value(), expected));
+    QVERIFY(!results[1].ok());
+    QVERIFY(same_bits(results[2].value(), expected));
+  }
+  // One that gives up ends them all.
+  CountingPace pace;
+  pace.between_ops = true;
+  pace.rests_max = 2;
+  const auto results = loaded->step(
+      std::vector<LoadedFragments::StageStep>{{stages[0].get(), &fine}, {stages[1].get(), &fine}},
+      &pace);
+  QVERIFY(!results[0].ok() && !results[1].ok());
+  QCOMPARE(results[1].error().code, ErrorCode::kTimeout);
+}
+
+void EngineTest::stages_of_the_same_fragments_share_their_memory() {
+  const SampleModel model = make_sample_model({.width = 256, .inner = 512});
+  auto device = open_cpu(1);
+  const StageOptions options{.context = 32, .rows_max = 4};
+  int64_t one = 0;
+  {
+    auto loaded = LoadedFragments::load(*device, model.fragments, options).value();
+    auto first = loaded->open(options).value();
+    one = device->claimed_bytes();
+    QCOMPARE(one, first->device_bytes());
+    auto second = loaded->open(options).value();
+    QVERIFY(device->claimed_bytes() < one + one / 10);
+    // More rows need more memory for steps, and only once.
+    auto wide = loaded->open({.context = 32, .rows_max = 64}).value();
+    const int64_t with_wide = device->claimed_bytes();
+    auto narrow = loaded->open({.context = 32, .rows_max = 32}).value();
+    QVERIFY(device->claimed_bytes() < with_wide + one / 10);
+    const std::vector<RowInfo> rows{{0, 0}};
+    const std::vector<int32_t> tokens{7};
+    const std::vector<uint32_t> wanted{0};
+    const StepInput input{.rows = rows, .tokens = tokens, .output_rows = wanted};
+    QVERIFY(same_bits(first->step(input).value(), wide->step(input).value()));
+    QVERIFY(!loaded->open({.context = 0}).ok());
+  }
+  {  // A longest step and others' single rows are one call of the device.
+    SmallDevice counting(int64_t{1} << 30);
+    auto loaded = LoadedFragments::load(counting, model.fragments, options).value();
+    std::vector<std::unique_ptr<Stage>> stages;
+    for (int i = 0; i < 3; ++i) stages.push_back(loaded->open(options).value());
+    const std::vector<RowInfo> four{{0, 0}, {0, 1}, {0, 2}, {0, 3}}, single{{0, 0}};
+    const std::vector<int32_t> tokens{7, 8, 9, 10}, token{7};
+    const StepInput prompt{.rows = four, .tokens = tokens}, row{.rows = single, .tokens = token};
+    const auto results = loaded->step(
+        std::vector<LoadedFragments::StageStep>{
+            {stages[0].get(), &row}, {stages[1].get(), &prompt}, {stages[2].get(), &row}},
+        nullptr);
+    for (const auto& result : results) QVERIFY(result.ok());
+    QCOMPARE(counting.runs, 1);
+  }
+  QCOMPARE(device->claimed_bytes(), int64_t{0});
+  QVERIFY(one > 0);
 }
 
 // The product of one matrix of 9 rows, which the cpu plane keeps in tiles of 8.

@@ -29,6 +29,7 @@ class PacerTest : public QObject {
   void a_changed_duty_forgives();
   void rests_are_no_part_of_a_steps_time();
   void a_dropped_step_ends_its_rest();
+  void steps_that_run_as_one_rest_until_nobody_waits_for_any();
   void a_new_pace_ends_a_rest();
   void full_pace_never_rests();
 };
@@ -155,6 +156,16 @@ void PacerTest::a_dropped_step_ends_its_rest() {
   const auto next = pacer.expect_step();
   pacer.drop_step(next);
   QVERIFY(!pacer.begin(next).ok());
+}
+
+void PacerTest::steps_that_run_as_one_rest_until_nobody_waits_for_any() {
+  Pacer pacer(fake_now);
+  const auto one = pacer.expect_step(), other = pacer.expect_step();
+  QVERIFY(pacer.begin(std::vector{one, other}).ok());
+  pacer.drop_step(one);
+  QVERIFY(pacer.rest().ok());
+  pacer.drop_step(other);
+  QCOMPARE(pacer.rest().error().code, ErrorCode::kTimeout);
 }
 
 void PacerTest::a_new_pace_ends_a_rest() {

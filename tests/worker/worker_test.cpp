@@ -697,6 +697,115 @@ class WorkerTest : public QObject {
     QVERIFY2(exit->clean(), exit->text().c_str());
   }
 
+  // Method: a stage of more than half the device's memory, so that none can be opened while another
+  // one is there. Whether the first is made before nobody wants it any more or after, or not at
+  // all.
+  void a_stage_that_nobody_waits_for_is_freed() {
+    Worker worker = start();
+    const auto described = worker.client.describeRequest().send().wait(io_.waitScope);
+    constexpr uint64_t kPositionBytes = 3 * 2 * 32 * 2;  // Three blocks' keys and values.
+    const uint64_t sequences =
+        described.getDevice().getMemoryBytes() / 5 * 3 / (kPositionBytes * limits::kContextMax);
+    QVERIFY(sequences >= 1 && sequences <= limits::kSequencesMax);
+    const auto large = [&] {
+      OpenRequest request = open_request(worker, 1, 3);
+      request.getSpec().setContext(limits::kContextMax);
+      request.getSpec().setSequences(static_cast<uint32_t>(sequences));
+      auto loader = request.send().wait(io_.waitScope).getLoader();
+      for (uint32_t i = 0; i < 3; ++i) feed(loader, i, shards_[1 + i].sealed);
+      return loader;
+    };
+    for (int turn = 0; turn < 3; ++turn) {
+      auto loader = large();
+      auto finish = loader.finishRequest().send();
+      for (int i = 0; i < turn; ++i) worker.client.pingRequest().send().wait(io_.waitScope);
+      finish = nullptr;
+    }
+    auto loader = large();
+    const Error error = error_in(loader.finishRequest().send());
+    QVERIFY2(error.message.empty(), error.message.c_str());
+  }
+
+  // Method: the thread rests while the steps arrive, so that they wait together; each text is
+  // compared with the engine, which computes it alone.
+  void sessions_that_wait_together_get_their_own_bits() {
+    Worker worker = start();
+    auto device = compute::open_device("cpu", 1).value();
+    std::vector<rpc::Stage::Client> stages;
+    for (int i = 0; i < 3; ++i) stages.push_back(open(worker, 0, 4));
+    stages.push_back(open(worker, 1, 3));  // Other shards, so other weights.
+    set_pace(worker, 1, 0);
+    (void)hidden_step(stages[3], std::vector<float>(64, 0.5f), 1).send().wait(io_.waitScope);
+    std::vector<std::unique_ptr<compute::Stage>> here;
+    for (int i = 0; i < 3; ++i) here.push_back(open_here(*device, 0, 4));
+    here.push_back(open_here(*device, 1, 3));
+    struct Asked {
+      kj::Promise<std::vector<float>> answer;
+      std::vector<float> expected;
+    };
+    std::vector<Asked> asked;
+    std::vector<uint32_t> lengths(3, 0);
+    for (uint32_t round = 0; round < 4; ++round) {
+      for (uint32_t i = 0; i < 3; ++i) {
+        // Prompts beside single rows, and two steps of a stage waiting at once.
+        const uint32_t count = (round + i) % 3 == 0 ? 4 : 1;
+        std::vector<compute::RowInfo> rows;
+        std::vector<int32_t> tokens;
+        for (uint32_t row = 0; row < count; ++row) {
+          rows.push_back({0, lengths[i] + row});
+          tokens.push_back(static_cast<int32_t>((lengths[i] * 7 + row + i * 13) % 50));
+        }
+        auto answer =
+            token_step(stages[i], tokens, lengths[i]).send().then([this](auto&& response) {
+              return hidden_of(response.getOutput());
+            });
+        asked.push_back({kj::mv(answer), here[i]->step({rows, tokens, {}, {}}).value()});
+        lengths[i] += count;
+      }
+    }
+    const std::vector<float> hidden(64 * 2, 0.5f);
+    asked.push_back(
+        {hidden_step(stages[3], hidden, 2).send().then([this](auto&& response) {
+           return hidden_of(response.getOutput());
+         }),
+         here[3]->step({std::vector<compute::RowInfo>{{0, 0}, {0, 1}}, {}, hidden, {}}).value()});
+    worker.client.pingRequest().send().wait(io_.waitScope);  // They have arrived.
+    set_pace(worker, 90, 0);
+    for (Asked& one : asked) {
+      const std::vector<float> got = one.answer.wait(io_.waitScope);
+      QCOMPARE(bits(got), bits(one.expected));
+    }
+    // Stages end one by one; what they shared goes with the last.
+    stages.erase(stages.begin());
+    const auto again = token_step(stages[0], {1}, 0).send().wait(io_.waitScope);
+    QVERIFY(again.getOutput().isHidden());
+  }
+
+  // A step that is dropped while it waits beside others leaves them alone.
+  void a_dropped_step_holds_up_nobody() {
+    Worker worker = start();
+    std::vector<rpc::Stage::Client> stages;
+    for (int i = 0; i < 3; ++i) stages.push_back(open(worker, 0, 5));
+    const auto draw = [&](rpc::Stage::Client& stage) {
+      StepRequest request = token_step(stage, {7, 8, 9}, 0);
+      request.getInput().initDraws(1)[0].setRow(2);
+      return request.send().then([](auto&& answer) { return answer.getOutput().getTokens()[0]; });
+    };
+    set_pace(worker, 1, 0);
+    const int32_t expected = draw(stages[0]).wait(io_.waitScope);
+    auto first = draw(stages[0]);
+    auto last = kj::Promise<int32_t>(nullptr);
+    {
+      auto dropped = draw(stages[1]);
+      last = draw(stages[2]);
+      worker.client.pingRequest().send().wait(io_.waitScope);  // They have arrived.
+    }
+    set_pace(worker, 100, 0);
+    QCOMPARE(first.wait(io_.waitScope), expected);
+    QCOMPARE(last.wait(io_.waitScope), expected);
+    QCOMPARE(draw(stages[1]).wait(io_.waitScope), expected);
+  }
+
   void answers_while_it_computes() {
     Worker worker = start();
     bool measured = false;
