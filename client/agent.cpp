@@ -56,6 +56,7 @@ Agent::Agent(AgentParts parts, AgentOptions options)
       started_at_(parts_.clock.now_wall()),
       stop_promise_(nullptr),
       fetcher_(parts_.cache, parts_.loop.timer, parts_.clock),
+      paths_(parts_.loop),
       work_([this](const StageWork& work, const Message& why) {
         parts_.records.note_work({work.lease, work.session, work.coordinator_name, work.device,
                                   work.job_class, work.first_fragment, work.last_fragment,
@@ -314,6 +315,7 @@ void Agent::settings_act() {
                            Bytes{settings.integer("cache.free_bytes_min")}});
   fetcher_.limit(BytesPerSecond{settings.integer("rules.download_bytes_per_second")});
   upload_.set(BytesPerSecond{settings.integer("rules.upload_bytes_per_second")});
+  paths_.act_on(settings.flag("network.direct"), settings.text("network.direct_listen"));
   rule_texts_ = RuleTexts::of(settings);
   SensorWishes wishes;
   for (const char* const key : {"rules.exclusive_programs", "rules.exclusive_programs_gpu"}) {

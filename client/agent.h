@@ -160,6 +160,7 @@ class Agent final : private LentDevice::Needs,
   void step_ended(const std::string& device_id) override;
   void step_ran(const StageWork& work, const StepCost& cost) override;
   kj::Promise<void> may_send(Bytes bytes) override;
+  PathDoor* path_door() override { return &paths_; }
 
   // UnitRunner::Needs
   std::vector<UnitRunner::Line> lines() override;
@@ -233,6 +234,7 @@ class Agent final : private LentDevice::Needs,
 
   ShardFetcher fetcher_;
   RateLimit upload_;
+  PathDoor paths_;
   WorkList work_;
   Verdicts verdicts_;
   RuleTexts rule_texts_;

@@ -18,8 +18,9 @@ namespace {
 constexpr uint32_t kRowsMax = 5'000;           // Of any answer.
 constexpr Millis kWhatIfPiece{3 * 3'600'000};  // What is replayed at a stroke.
 // What a guest may not change: which programs run here, where files go, who may come in.
-constexpr std::string_view kOwnersSettings[] = {"worker.program", "sensors.program",
-                                                "remote.listen", "cache.folder"};
+constexpr std::string_view kOwnersSettings[] = {"worker.program",        "sensors.program",
+                                                "remote.listen",         "network.direct",
+                                                "network.direct_listen", "cache.folder"};
 
 std::string id_of(capnp::Text::Reader text) {
   return rpc::text_of(text, limits::kNameBytesMax, "deviceId");

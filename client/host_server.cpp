@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "base/text.h"
+#include "client/stage_paths.h"
 #include "schema/limits.h"
 #include "schema/require.h"
 
@@ -13,15 +15,16 @@ constexpr uint32_t kSilenceMsMin = 1'000, kSilenceMsMax = 86'400'000, kSilenceMs
 
 // A worker's stage as the coordinator sees it: counted, and over when its lease is, or when the
 // owner needs the device.
-class LeasedStage final : public rpc::Stage::Server {
+class LeasedStage final : public rpc::DirectStage::Server {
  public:
   LeasedStage(kj::Timer& timer, HostServer::Needs& needs, kj::Own<WorkList::Entry> entry,
-              kj::Duration silence_max, rpc::Stage::Client inner,
+              kj::Duration silence_max, uint32_t rows_max, rpc::Stage::Client inner,
               std::vector<ModelCache::Hold> holds)
       : timer_(timer),
         needs_(needs),
         entry_(kj::mv(entry)),
         silence_max_(silence_max),
+        rows_max_(std::min(rows_max, limits::kRowsMax)),
         inner_(kj::mv(inner)),
         holds_(std::move(holds)),
         last_step_(timer_.now()),
@@ -42,6 +45,31 @@ class LeasedStage final : public rpc::Stage::Server {
   kj::Promise<void> shape(ShapeContext context) override {
     context.allowCancellation();
     return context.tailCall(inner().shapeRequest(capnp::MessageSize{4, 0}));
+  }
+
+  kj::Promise<void> expect(ExpectContext context) override {
+    context.allowCancellation();
+    rpc::Task<StagePaths*> getting = paths();
+    kj::Promise<StagePaths*> got = kj::mv(getting);
+    return got.then(
+        [context](StagePaths* paths) mutable { paths->expect(context.getParams().getEnd()); });
+  }
+
+  kj::Promise<void> dial(DialContext context) override {
+    context.allowCancellation();
+    return dial_neighbour(kj::mv(context));
+  }
+
+  kj::Promise<void> stepDirect(StepDirectContext context) override {
+    context.allowCancellation();
+    kj::Promise<void> stepped = step_direct(kj::mv(context));
+    // Not even one that waits for its neighbour outlives the lease.
+    return stepped.exclusiveJoin(must_end());
+  }
+
+  kj::Promise<void> outputs(OutputsContext context) override {
+    context.allowCancellation();
+    return hand_out(kj::mv(context));
   }
 
  private:
@@ -76,28 +104,161 @@ class LeasedStage final : public rpc::Stage::Server {
     StepCost cost;
     cost.rows = context.getParams().getInput().getPositions().size();
     cost.received = bytes_in(context.getParams().totalSize());
-    kj::Promise<StepResponse> asked = ask(context.getParams());
+    auto request = inner().stepRequest(context.getParams().totalSize());
+    request.setInput(context.getParams().getInput());
     context.releaseParams();
+    kj::Promise<StepResponse> asked = ask(kj::mv(request));
     const StepResponse answer = co_await kj::mv(asked);
     cost.sent = bytes_in(answer.totalSize());
-    cost.device_micros = answer.getOutput().getComputeMicros();
-    if (entry_.get() != nullptr) {
-      ++entry_->work().steps;
-      entry_->work().rows += cost.rows;
-      needs_.step_ran(entry_->work(), cost);
-    }
+    note_step(answer.getOutput(), cost);
     kj::Promise<void> may_send = needs_.may_send(cost.sent);
     co_await kj::mv(may_send);
     context.getResults(answer.totalSize()).setOutput(answer.getOutput());
+  }
+
+  void note_step(rpc::StepOutput::Reader output, StepCost cost) {
+    cost.device_micros = output.getComputeMicros();
+    if (entry_.get() == nullptr) return;
+    ++entry_->work().steps;
+    entry_->work().rows += cost.rows;
+    needs_.step_ran(entry_->work(), cost);
+  }
+
+  // What fails on a path is told, not thrown: it says nothing of this stage. Several may be on
+  // their way at once; they are in order.
+  rpc::Task<void> step_direct(StepDirectContext context) {
+    const Running running(*this);
+    const auto params = context.getParams();
+    const auto input = params.getInput();
+    const uint32_t rows = input.getPositions().size();
+    const uint32_t first = rows == 0 ? 0 : input.getPositions()[0];
+    require_one_block(input);
+    const bool from = params.getFromNeighbour(), to = params.getToNeighbour();
+    rpc::Task<StagePaths*> getting = paths();
+    StagePaths* const paths = co_await kj::mv(getting);
+    std::string missing;
+    if (to) {
+      const Result<void> may = paths->may_pass_on(rows);
+      if (!may.ok()) missing = may.error().message;
+    }
+    ByteVector hidden;
+    if (from && missing.empty()) {
+      try {
+        kj::Promise<ByteVector> taken = paths->take(first, rows);
+        hidden = co_await kj::mv(taken);
+      } catch (const kj::Exception& exception) {
+        missing = rpc::error_of(exception).message;
+      }
+    }
+    if (!missing.empty()) {
+      context.getResults().initOutput().setNotDone(
+          std::string(cut_utf8(missing, limits::kReasonBytesMax / 2)));
+      co_return;
+    }
+    StepCost cost;
+    cost.rows = rows;
+    cost.received = bytes_in(params.totalSize());
+    cost.received.count += static_cast<int64_t>(hidden.size());
+    auto request = inner().stepRequest();
+    request.setInput(input);
+    if (from) request.getInput().setHidden(rpc::kj_bytes(hidden));
+    context.releaseParams();
+    kj::Promise<StepResponse> asked = ask(kj::mv(request));
+    const StepResponse answer = co_await kj::mv(asked);
+    cost.sent = bytes_in(answer.totalSize());
+    note_step(answer.getOutput(), cost);
+    kj::Promise<void> may_send = needs_.may_send(cost.sent);
+    co_await kj::mv(may_send);
+
+    if (to) {
+      const auto computed = answer.getOutput();
+      if (!computed.isHidden() || computed.getHidden().size() != rows * paths->row_bytes()) {
+        rpc::throw_error({ErrorCode::kUnsupported, "this stage has no hidden rows to pass on"});
+      }
+      const Result<Digest> digest = paths->pass_on(first, rpc::bytes_of(computed.getHidden()));
+      auto output = context.getResults().initOutput();
+      if (!digest.ok()) {
+        output.setNotDone(digest.error().message);
+        co_return;
+      }
+      output.setPassedOn(rpc::kj_bytes(digest.value().bytes));
+      if (from) output.setReceived(rpc::kj_bytes(digest_of(hidden).bytes));
+    } else {
+      auto output = context.getResults(answer.totalSize()).initOutput();
+      output.setOutput(answer.getOutput());
+      if (from) output.setReceived(rpc::kj_bytes(digest_of(hidden).bytes));
+    }
+  }
+
+  static void require_one_block(rpc::StepInput::Reader input) {
+    const auto positions = input.getPositions();
+    const auto sequences = input.getSequences();
+    bool is_one = positions.size() > 0 && positions.size() <= limits::kRowsMax &&
+                  sequences.size() == positions.size();
+    for (uint32_t i = 0; is_one && i < positions.size(); ++i) {
+      is_one = sequences[i] == sequences[0] && positions[i] == uint64_t{positions[0]} + i;
+    }
+    if (!is_one) {
+      rpc::throw_error({ErrorCode::kInvalid, "a direct step is no block of rows that follow"});
+    }
+  }
+
+  rpc::Task<void> dial_neighbour(DialContext context) {
+    rpc::Task<StagePaths*> getting = paths();
+    StagePaths* const paths = co_await kj::mv(getting);
+    rpc::Task<uint32_t> dialling = paths->dial(context.getParams());
+    const uint32_t micros = co_await kj::mv(dialling);
+    context.getResults().setRoundTripMicros(micros);
+  }
+
+  rpc::Task<void> hand_out(OutputsContext context) {
+    rpc::Task<StagePaths*> getting = paths();
+    StagePaths* const paths = co_await kj::mv(getting);
+    const auto params = context.getParams();
+    const ByteSpan kept = rpc::require(paths->outputs(params.getFirst(), params.getRows()));
+    if (kept.size() > limits::kHiddenBytesMax) {
+      rpc::throw_error({ErrorCode::kInvalid, "more rows are asked for than go into one answer"});
+    }
+    const auto size = static_cast<int64_t>(kept.size());
+    kj::Promise<void> may_send = needs_.may_send(Bytes{size});
+    co_await kj::mv(may_send);
+    // They may have gone meanwhile.
+    const ByteSpan hidden = rpc::require(paths->outputs(params.getFirst(), params.getRows()));
+    context.getResults(capnp::MessageSize{hidden.size() / 8 + 16, 0})
+        .setHidden(rpc::kj_bytes(hidden));
+  }
+
+  // Made when they are first asked for: most stages have none.
+  rpc::Task<StagePaths*> paths() {
+    if (paths_ == nullptr) {
+      PathDoor* const door = needs_.path_door();
+      if (door == nullptr || !door->dials()) {
+        rpc::throw_error({ErrorCode::kUnsupported, "this host passes no rows on by itself"});
+      }
+      kj::Promise<capnp::Response<rpc::Stage::ShapeResults>> asked =
+          inner().shapeRequest(capnp::MessageSize{4, 0}).send();
+      const auto shape = co_await kj::mv(asked);
+      const size_t row_bytes = shape.getWidth() * sizeof(float);
+      if (row_bytes == 0 || row_bytes > limits::kHiddenBytesMax / std::max(rows_max_, 1u)) {
+        rpc::throw_error({ErrorCode::kUnsupported, "this stage's rows are too large to pass on"});
+      }
+      if (paths_ == nullptr) paths_ = std::make_unique<StagePaths>(*door, row_bytes, rows_max_);
+    }
+    co_return paths_.get();
+  }
+
+  kj::Promise<void> must_end() {
+    if (entry_.get() == nullptr) return kj::NEVER_DONE;
+    return entry_->must_end().then([]() -> kj::Promise<void> { return kj::NEVER_DONE; });
   }
 
   static Bytes bytes_in(capnp::MessageSize size) {
     return {static_cast<int64_t>(size.wordCount * sizeof(capnp::word))};
   }
 
-  kj::Promise<StepResponse> ask(rpc::Stage::StepParams::Reader params) {
-    auto request = inner().stepRequest(params.totalSize());
-    request.setInput(params.getInput());
+  kj::Promise<StepResponse> ask(
+      capnp::Request<rpc::Stage::StepParams, rpc::Stage::StepResults> request) {
+    if (entry_.get() == nullptr) (void)inner();  // Throws: the lease has ended meanwhile.
     kj::Promise<StepResponse> answer = request.send();
     const std::string& device = entry_->work().device;
     needs_.step_began(device);
@@ -131,6 +292,7 @@ class LeasedStage final : public rpc::Stage::Server {
   void close(const char* why) {
     if (inner_ == nullptr) return;
     over_ = why;
+    if (paths_ != nullptr) paths_->end();
     inner_ = nullptr;
     holds_.clear();
     log_info("host", "stage_closed",
@@ -151,11 +313,13 @@ class LeasedStage final : public rpc::Stage::Server {
   HostServer::Needs& needs_;
   kj::Own<WorkList::Entry> entry_;  // Null once it is closed.
   kj::Duration silence_max_;
+  const uint32_t rows_max_;
   kj::Maybe<rpc::Stage::Client> inner_;
   std::string over_;  // Why it is closed.
   std::vector<ModelCache::Hold> holds_;
   kj::TimePoint last_step_;
   int running_ = 0;
+  std::unique_ptr<StagePaths> paths_;  // Null until a coordinator asks for a path.
   // Last: they use all of the above.
   kj::Promise<void> watch_;
   kj::Promise<void> ending_;
@@ -209,9 +373,9 @@ rpc::Task<void> HostServer::open_stage(OpenStageContext context, kj::Own<WorkLis
           ? kSilenceMsDefault
           : std::clamp(lease.getSilenceMaxMs(), kSilenceMsMin, kSilenceMsMax);
   log_info("host", "stage_opened", {{"lease", lease.getLeaseId()}, {"device", device_id}});
-  context.getResults().setStage(kj::heap<LeasedStage>(timer_, needs_, kj::mv(entry),
-                                                      silence_ms * kj::MILLISECONDS, kj::mv(stage),
-                                                      std::move(holds)));
+  context.getResults().setStage(
+      kj::heap<LeasedStage>(timer_, needs_, kj::mv(entry), silence_ms * kj::MILLISECONDS,
+                            lease.getSpec().getRowsMax(), kj::mv(stage), std::move(holds)));
 }
 
 kj::Promise<void> HostServer::openStage(OpenStageContext context) {
@@ -227,6 +391,16 @@ kj::Promise<void> HostServer::openStage(OpenStageContext context) {
     log_warning("host", "stage_not_opened", {{"cause", rpc::error_of(exception)}});
     kj::throwFatalException(kj::mv(exception));
   });
+}
+
+kj::Promise<void> HostServer::door(DoorContext context) {
+  PathDoor* const door = needs_.path_door();
+  if (door == nullptr) return kj::READY_NOW;
+  auto results = context.getResults();
+  results.setDials(door->dials());
+  results.setPort(door->port());
+  results.setPin(door->pin());
+  return kj::READY_NOW;
 }
 
 kj::Promise<void> HostServer::fetchShards(FetchShardsContext context) {

@@ -14,10 +14,12 @@
 #include "base/result.h"
 #include "client/coordinator_link.h"
 #include "client/model_cache.h"
+#include "client/path_door.h"
 #include "client/shard_fetcher.h"
 #include "client/stage_loader.h"
 #include "client/work_list.h"
 #include "schema/coordinator.capnp.h"
+#include "schema/direct.capnp.h"
 #include "schema/task.h"
 #include "schema/worker.capnp.h"
 
@@ -30,7 +32,7 @@ struct StepCost {
   Bytes received, sent;
 };
 
-class HostServer final : public rpc::Host::Server {
+class HostServer final : public rpc::DirectHost::Server {
  public:
   class Needs {
    public:
@@ -50,6 +52,8 @@ class HostServer final : public rpc::Host::Server {
     virtual void step_ran(const StageWork& work, const StepCost& cost) = 0;
     // Resolves when so much may be sent, by the owner's limit.
     virtual kj::Promise<void> may_send(Bytes bytes) = 0;
+    // Where stages meet their neighbours; null: there is no such place.
+    virtual PathDoor* path_door() { return nullptr; }
   };
 
   // What is borrowed outlives every connection. `pin` tells the coordinator.
@@ -66,6 +70,7 @@ class HostServer final : public rpc::Host::Server {
   kj::Promise<void> openStage(OpenStageContext context) override;
   kj::Promise<void> fetchShards(FetchShardsContext context) override;
   kj::Promise<void> ping(PingContext) override { return kj::READY_NOW; }
+  kj::Promise<void> door(DoorContext context) override;
 
  private:
   rpc::Task<void> open_stage(OpenStageContext context, kj::Own<WorkList::Entry> entry);

@@ -195,6 +195,16 @@ std::span<const SettingSpec> settings_table() {
        /*min=*/0,
        /*max=*/0,
        {"allow", "deny"}},
+      {"network.direct", false,
+       QT_TRANSLATE_NOOP(
+           "settings",
+           "Exchange the data of shared work with other computers directly where that "
+           "works, instead of\nthrough the coordinator. They learn this computer's "
+           "address.")},
+      {"network.direct_listen", std::string(),
+       QT_TRANSLATE_NOOP("settings",
+                         "Where those computers may connect for that, as \"0.0.0.0:7412\". Empty: "
+                         "nowhere; this\ncomputer only connects to them.")},
       {"remote.listen", std::string(),
        QT_TRANSLATE_NOOP("settings",
                          "Where user interfaces of other machines may connect after pairing, as "

@@ -61,13 +61,20 @@ std::span<const SettingSpec> coordinator_setting_table() {
        "memory, the rest in files.",
        0, 1e15},
       {"session.standbys_max", int64_t{0},
-       "Stages of sessions that another device holds loaded, where one is free, so that it can take\n"
+       "Stages of sessions that another device holds loaded, where one is free, so that it can "
+       "take\n"
        "over within a moment. 0: none is.",
        0, 100'000},
       {"session.audits_max", int64_t{0},
        "Stages of sessions that are run again by another host at a time, to find who answers\n"
        "wrongly. How often is as for units. 0: none ever is.",
        0, 1000},
+      {"session.direct", true,
+       "Hosts of a session whose owners allow it pass what is between their stages on to each "
+       "other\n"
+       "directly, where they can; they learn each other's addresses. Not while streams are "
+       "followed\n"
+       "by standbys, nor where audits_max is set and a host of the session is not trusted."},
       {"session.live_max", int64_t{64}, "Sessions at a time.", 1, 100'000},
       {"jobs.unit_ms", int64_t{600'000},
        "A unit is cut so that its device needs about so long, unless its job says otherwise.", 100,
@@ -130,6 +137,7 @@ CoordinatorSettings coordinator_settings(const Settings& settings) {
   session.standbys_max = settings.integer("session.standbys_max");
   session.audits_max = settings.integer("session.audits_max");
   session.live_max = settings.integer("session.live_max");
+  session.direct = settings.flag("session.direct");
   BrokerRules& rules = out.jobs.rules;
   rules.unit_target = Millis{settings.integer("jobs.unit_ms")};
   rules.unit_max = Millis{settings.integer("jobs.unit_ms_max")};

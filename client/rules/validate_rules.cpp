@@ -67,9 +67,11 @@ Result<void> validate_rules(const Settings& settings) {
   if (!tariff.ok()) return in_key("energy.tariff", tariff.error());
   SHOAL_TRY(check_programs(settings, "rules.exclusive_programs"));
   SHOAL_TRY(check_programs(settings, "rules.exclusive_programs_gpu"));
-  if (const std::string& listen = settings.text("remote.listen"); !listen.empty()) {
+  for (const char* const key : {"remote.listen", "network.direct_listen"}) {
+    const std::string& listen = settings.text(key);
+    if (listen.empty()) continue;
     const Result<ListenAddress> address = parse_listen_address(listen);
-    if (!address.ok()) return in_key("remote.listen", address.error());
+    if (!address.ok()) return in_key(key, address.error());
   }
   const std::string& currency = settings.text("energy.currency");
   if (currency.empty() || currency.size() > kCurrencyBytesMax || !is_printable(currency)) {

@@ -375,7 +375,7 @@ class CoordinatorServer final : public rpc::Coordinator::Server {
     const uint64_t number = parts_.pool.attach(known.id, known.name, trusted, params.getHost(),
                                                {known.account, known.group});
     const uint64_t address = address_block(peer_.address);
-    parts_.pool.set_whereabouts(known.id, number, owner_of(known).value, address);
+    parts_.pool.set_whereabouts(known.id, number, owner_of(known).value, address, peer_.address);
     parts_.jobs->host_gone(known.id);  // A former login of it.
     parts_.jobs->host_known(known.id, trusted, false, address, owner_of(known));
     parts_.journal.note_of_host("host_connected", known.name + " from " + peer_.address, known.id);

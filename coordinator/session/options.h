@@ -21,6 +21,7 @@ struct SessionOptions {
   int64_t standbys_max = 0;         // Stages of all sessions that another device holds loaded.
   int64_t audits_max = 0;           // Stages that are checked at a time; 0: none ever is.
   int64_t live_max = 64;            // Sessions at a time.
+  bool direct = true;  // Stages pass rows on to each other, where their hosts' owners allow it.
 };
 
 }  // namespace shoal

@@ -90,10 +90,12 @@ void Pool::set_trusted(HostId id, bool trusted) {
   }
 }
 
-void Pool::set_whereabouts(HostId id, uint64_t login, int64_t owner, uint64_t address_block) {
+void Pool::set_whereabouts(HostId id, uint64_t login, int64_t owner, uint64_t address_block,
+                           std::string address) {
   if (Host* const host = find(id, login)) {
     host->owner = owner;
     host->address_block = address_block;
+    host->address = std::move(address);
   }
 }
 

@@ -68,6 +68,7 @@ class Pool {
     // Who answers for it (0: it is its own owner's), and the network that it comes from.
     int64_t owner = 0;
     uint64_t address_block = 0;
+    std::string address;  // As its connection shows it, without the port; empty: not known.
     rpc::Host::Client client;
     double hop_seconds = 0;
     bool hop_measured = false;
@@ -123,7 +124,8 @@ class Pool {
   bool is_current(HostId id, uint64_t login) const;
   void report(HostId id, uint64_t login, std::vector<PoolDevice> devices);
   void set_trusted(HostId id, bool trusted);
-  void set_whereabouts(HostId id, uint64_t login, int64_t owner, uint64_t address_block);
+  void set_whereabouts(HostId id, uint64_t login, int64_t owner, uint64_t address_block,
+                       std::string address);
   // What the host's owner denies. It holds over logins, until the host says otherwise: so nothing
   // denied is given to a host that has just come back and has not spoken of it yet.
   void set_denied(HostId id, uint64_t login, std::span<const JobClass> denied);

@@ -12,6 +12,8 @@
 namespace shoal {
 namespace {
 
+constexpr kj::Duration kPathsWait = 1 * kj::SECONDS;
+
 double seconds_of(kj::Duration time) { return static_cast<double>(time / kj::MICROSECONDS) / 1e6; }
 Millis millis_of(kj::Duration time) { return Millis{time / kj::MILLISECONDS}; }
 
@@ -176,6 +178,7 @@ void Session::finish(const char* state, const std::string& reason) {
               " failovers";
   end.checked_later = needs_.auditor.session_over(*shared_);
   end.figures = summary_.figures;
+  direct_ = nullptr;
   for (const auto& stage : stages_) {
     for (EndedLease& lease : stage->release()) {
       if (lease.judgement.verdict == Verdict::kConfirmed) {
@@ -232,6 +235,7 @@ void Session::plan() {
     stages_.push_back(
         std::make_unique<StageRunner>(*shared_, *this, stages_.size(), offers[stage.device].place));
   }
+  direct_ = std::make_unique<DirectPaths>(*shared_, stages_);
 }
 
 // Several stages may be lost at once: they are opened and refilled side by side.
@@ -310,6 +314,51 @@ rpc::Task<void> Session::run_stage(size_t index, Pass& pass) {
   give_next();  // Who waits for rows that do not come any more is not to wait.
 }
 
+// Stages that pass their rows on to each other, until a path fails: then each goes on by itself.
+rpc::Task<void> Session::run_joined(size_t from, size_t to, Pass& pass) {
+  const bool tail = to + 1 == stages_.size();
+  const auto done = [this, &pass, to, tail](const DirectPaths::Block& block, StepResult result) {
+    if (tail) {
+      pass_began_ = needs_.timer.now();
+      if (block.draw) pass.token = result.tokens.front();
+      return;
+    }
+    const Result<void> kept = stages_[to + 1]->keep(result.hidden);
+    if (!kept.ok()) rpc::throw_error(kept.error());
+    if (pass.rows_came[to + 1]) pass.rows_came[to + 1]->fulfill();
+  };
+  bool joined = true;
+  while (joined && !shared_->wrong && stages_[to]->completed() < pass.end) {
+    if (from > 0 &&
+        static_cast<int64_t>(shared_->stages[from].inputs->rows()) == stages_[from]->completed()) {
+      auto came = kj::newPromiseAndFulfiller<void>();
+      pass.rows_came[from] = kj::mv(came.fulfiller);
+      co_await kj::mv(came.promise);
+      pass.rows_came[from] = nullptr;
+      continue;
+    }
+    rpc::Task<bool> running = direct_->run(from, to, pass.end, summary_.figures.block_rows, done);
+    joined = co_await kj::mv(running);
+  }
+  if (joined) {
+    if (!tail && pass.rows_came[to + 1]) pass.rows_came[to + 1]->fulfill();
+    co_return;
+  }
+  std::vector<kj::Promise<void>> parts;
+  for (size_t i = from; i <= to; ++i) parts.push_back(run_stage(i, pass));
+  kj::Promise<void> all = join_or_fail(kj::mv(parts));
+  co_await kj::mv(all);
+}
+
+// A prompt's rows are the most, so a moment is spent on paths for them. One that takes longer is
+// used once it is there.
+rpc::Task<void> Session::open_paths() {
+  direct_->open();
+  kj::Promise<void> moment = needs_.timer.afterDelay(kPathsWait);
+  kj::Promise<void> opened = direct_->opened().exclusiveJoin(kj::mv(moment));
+  co_await kj::mv(opened);
+}
+
 // All tokens through all stages, and the one that is drawn after them. What it did is worth nothing
 // once a check has found something wrong.
 rpc::Task<int32_t> Session::pass() {
@@ -317,10 +366,26 @@ rpc::Task<int32_t> Session::pass() {
   Pass pass;
   pass.end = static_cast<int64_t>(shared_->tokens.size());
   pass.rows_came.resize(stages_.size());
+  direct_->open();
+  // What goes through the coordinator from now on, and did not before, it must have.
+  for (size_t i = 1; i < stages_.size(); ++i) {
+    if (direct_->run_end(i - 1) >= i) continue;
+    rpc::Task<void> bringing = direct_->bring(i, stages_[i - 1]->completed());
+    co_await kj::mv(bringing);
+  }
   std::vector<kj::Promise<void>> parts;
-  for (size_t i = 0; i < stages_.size(); ++i) parts.push_back(run_stage(i, pass));
+  for (size_t i = 0; i < stages_.size(); ++i) {
+    const size_t from = i;
+    i = direct_->run_end(from);
+    parts.push_back(i == from ? run_stage(i, pass) : run_joined(from, i, pass));
+  }
   kj::Promise<void> all = join_or_fail(kj::mv(parts));
   co_await kj::mv(all);
+  // Who computed rows again for others was replaced on the way, perhaps.
+  if (row_.state == "repairing" && repairs_ == 0) {
+    set_state("running");
+    receiver_.stages(stages());
+  }
   co_return int32_t{pass.token};
 }
 
@@ -333,6 +398,10 @@ rpc::Task<void> Session::generate() {
   set_state("running");
   receiver_.stages(stages());
   for (const auto& stage : stages_) stage->stand_by();
+  {
+    rpc::Task<void> opening = open_paths();
+    co_await kj::mv(opening);
+  }
 
   const kj::TimePoint started = needs_.timer.now();
   std::optional<kj::TimePoint> first_token;

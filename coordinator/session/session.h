@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "coordinator/session/auditor.h"
+#include "coordinator/session/direct_paths.h"
 #include "coordinator/session/stage_runner.h"
 
 namespace shoal {
@@ -52,6 +53,8 @@ class Session final : public StageRunner::Owner {
   struct Pass;
   rpc::Task<void> repair(StageRunner& stage);
   rpc::Task<void> run_stage(size_t index, Pass& pass);
+  rpc::Task<void> run_joined(size_t from, size_t to, Pass& pass);
+  rpc::Task<void> open_paths();
   rpc::Task<int32_t> pass();
   rpc::Task<void> emit(int32_t token);
   void undo_wrong();
@@ -71,6 +74,7 @@ class Session final : public StageRunner::Owner {
   TokenReceiver& receiver_;
   std::optional<Detokenizer> detokenizer_;  // Never empty.
   std::vector<std::unique_ptr<StageRunner>> stages_;
+  std::unique_ptr<DirectPaths> direct_;  // Null before the plan.
   SessionSummary summary_;
   int repairs_ = 0;  // On their way.
   bool receiver_gone_ = false;

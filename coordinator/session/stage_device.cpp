@@ -223,7 +223,7 @@ kj::Promise<void> StageDevice::silence(uint64_t reads_before) {
 }
 
 void StageDevice::fill_step(rpc::StepInput::Builder input, int64_t first, int64_t rows,
-                            int64_t draw_from) {
+                            int64_t draw_from, bool has_hidden) {
   auto sequences = input.initSequences(static_cast<uint>(rows));
   auto positions = input.initPositions(static_cast<uint>(rows));
   for (uint i = 0; i < positions.size(); ++i) {
@@ -235,6 +235,8 @@ void StageDevice::fill_step(rpc::StepInput::Builder input, int64_t first, int64_
     for (uint i = 0; i < tokens.size(); ++i) {
       tokens.set(i, shared_.tokens[static_cast<size_t>(first) + i]);
     }
+  } else if (!has_hidden) {
+    input.initHidden(0);
   } else {
     const Result<ByteVector> hidden = shared_.stages[stage_index_].inputs->read(
         static_cast<uint64_t>(first), static_cast<uint64_t>(rows));
@@ -301,6 +303,18 @@ Result<StepResult> StageDevice::read_output(rpc::StepOutput::Reader output, int6
   return result;
 }
 
+void StageDevice::note_time(double seconds, int64_t rows) {
+  seconds = std::max(seconds, kSecondsMin);
+  row_seconds_ = std::max(row_seconds_, seconds / static_cast<double>(rows));
+  if (use_ != Use::kStage) return;
+  StepSample sample{.seconds = seconds};
+  for (const FragmentCost& cost : shared_.costs(stage_index_)) {
+    sample.weight_bytes += static_cast<double>(cost.weights.count);
+    sample.flops += static_cast<double>(cost.flops_per_row.count) * static_cast<double>(rows);
+  }
+  shared_.needs.pool.note_step(place_, sample);
+}
+
 rpc::Task<StepResult> StageDevice::step(int64_t first, int64_t rows, int64_t draw_from) {
   SessionNeeds& needs = shared_.needs;
   SHOAL_CHECK(first <= filled_);
@@ -334,17 +348,7 @@ rpc::Task<StepResult> StageDevice::step(int64_t first, int64_t rows, int64_t dra
     answer.failure.refused = exception.getType() == kj::Exception::Type::FAILED;
   }
   if (answer.lost) co_return kj::mv(answer);
-  const double seconds = std::max(
-      static_cast<double>((needs.timer.now() - started) / kj::MICROSECONDS) / 1e6, kSecondsMin);
-  row_seconds_ = std::max(row_seconds_, seconds / static_cast<double>(rows));
-  if (use_ == Use::kStage) {
-    StepSample sample{.seconds = seconds};
-    for (const FragmentCost& cost : shared_.costs(stage_index_)) {
-      sample.weight_bytes += static_cast<double>(cost.weights.count);
-      sample.flops += static_cast<double>(cost.flops_per_row.count) * static_cast<double>(rows);
-    }
-    needs.pool.note_step(place_, sample);
-  }
+  note_time(static_cast<double>((needs.timer.now() - started) / kj::MICROSECONDS) / 1e6, rows);
   filled_ = first + rows;
   rows_ += rows;
   co_return kj::mv(answer);

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "coordinator/session/session_shared.h"
+#include "schema/direct.capnp.h"
 #include "schema/task.h"
 
 namespace shoal {
@@ -30,6 +31,31 @@ class StageDevice {
   // One step over positions whose input is kept; the tail draws after each row from `draw_from` on.
   // REQUIRES: it is open, and first is at most filled().
   rpc::Task<StepResult> step(int64_t first, int64_t rows, int64_t draw_from);
+
+  // A step whose hidden rows neighbours pass on to each other: it is on its way when this returns.
+  // REQUIRES: it is open, and all before `first` is filled or on its way.
+  struct Ways {
+    bool from_neighbour = false, to_neighbour = false;
+  };
+  using DirectResponse = capnp::Response<rpc::DirectStage::StepDirectResults>;
+  kj::Promise<DirectResponse> send_direct(int64_t first, int64_t rows, int64_t draw_from,
+                                          Ways ways);
+  // What came of it. Blames nobody: when the same step goes through the coordinator, that tells who
+  // failed. `began`: when its rows were on their way; `alone`: nothing else was, so it is measured.
+  struct DirectResult {
+    std::string not_done;  // Why nothing came of it; empty: all is well.
+    Digest received, passed_on;
+    StepResult step;  // Of the last in a run.
+  };
+  rpc::Task<DirectResult> hear_direct(kj::Promise<DirectResponse> sent, kj::TimePoint began,
+                                      Ways ways, int64_t rows, bool draw, bool alone);
+  // All of the run have done it.
+  void note_direct(int64_t first, int64_t rows) {
+    filled_ = first + rows;
+    rows_ += rows;
+  }
+  rpc::DirectStage::Client direct();
+
   // Positions from this one on will be given anew: a position that is given again replaces it.
   void rewind(int64_t position) { filled_ = std::min(filled_, position); }
   // A standby becomes the stage's own device: its memory is no longer on loan.
@@ -53,7 +79,10 @@ class StageDevice {
 
  private:
   void fill_lease(rpc::StageLease::Builder lease) const;
-  void fill_step(rpc::StepInput::Builder input, int64_t first, int64_t rows, int64_t draw_from);
+  // Without `has_hidden`, the hidden rows are left out.
+  void fill_step(rpc::StepInput::Builder input, int64_t first, int64_t rows, int64_t draw_from,
+                 bool has_hidden = true);
+  void note_time(double seconds, int64_t rows);
   void fill_draw(rpc::Draw::Builder draw, int64_t row_in_step, size_t position) const;
   Result<StepResult> read_output(rpc::StepOutput::Reader output, int64_t rows, int64_t draws) const;
   kj::Promise<void> silence(uint64_t reads_before);

@@ -130,8 +130,37 @@ rpc::Task<void> StageRunner::make_ready() {
     const int64_t rows = std::min(device_->rows_max(), completed_ - first);
     rpc::Task<StepResult> replay = device_->step(first, rows, /*draw_from=*/first + rows);
     const StepResult replayed = co_await kj::mv(replay);
-    if (replayed.lost) lose(replayed.failure);
+    if (replayed.lost) {
+      lose(replayed.failure);
+    } else {
+      const Result<void> kept = keep_for_next(first, replayed);
+      if (!kept.ok()) rpc::throw_error(kept.error());
+    }
   }
+}
+
+// What the next stage was given by its neighbour, and nobody has any more.
+Result<void> StageRunner::keep_for_next(int64_t first, const StepResult& replayed) {
+  if (shared_.is_tail(index_)) return {};
+  KeptInputs& next = *shared_.stages[index_ + 1].inputs;
+  const auto have = static_cast<int64_t>(next.rows());
+  const auto row_bytes = shared_.model->manifest.width * static_cast<int64_t>(sizeof(float));
+  const int64_t end = first + static_cast<int64_t>(replayed.hidden.size()) / row_bytes;
+  if (have < first || have >= end) return {};
+  return next.append(
+      ByteSpan(replayed.hidden).subspan(static_cast<size_t>((have - first) * row_bytes)));
+}
+
+void StageRunner::note_direct(int64_t first, int64_t rows) {
+  SHOAL_CHECK(first == completed_);
+  device_->note_direct(first, rows);
+  completed_ = first + rows;
+  refused_by_.clear();
+  note_answered(first, completed_);
+}
+
+void StageRunner::compute_again_from(int64_t position) {
+  if (device_ != nullptr) device_->rewind(position);
 }
 
 rpc::Task<StepResult> StageRunner::step(int64_t first, int64_t rows, bool draw) {

@@ -55,6 +55,15 @@ class StageRunner {
   // A check found that its device lied: the device is lost. False when it is not there any more.
   bool give_up_liar(const std::string& cause);
 
+  // Of direct steps, which several stages do at once.
+  StageDevice* device() const { return device_.get(); }  // Null: it has none.
+  // REQUIRES: is_ready(), and first is completed().
+  void note_direct(int64_t first, int64_t rows);
+  // What was answered from this position on is computed anew by make_ready(), for the next stage's
+  // inputs.
+  void compute_again_from(int64_t position);
+  void give_up(const StepFailure& failure) { lose(failure); }  // REQUIRES: it has a device.
+
   // From now on another device, where one is free, holds the stage loaded; and when the stage's own
   // is wanted back soon, it takes over between two tokens.
   void stand_by();
@@ -98,6 +107,7 @@ class StageRunner {
   void note_stood_by(const StageDevice& device);
   void note_answered(int64_t first, int64_t end);
   void lose(const StepFailure& failure);
+  Result<void> keep_for_next(int64_t first, const StepResult& replayed);
   [[noreturn]] void fail(ErrorCode code, const std::string& text, const std::string& stored);
 
   SessionShared& shared_;

@@ -180,7 +180,8 @@ class RemoteDoorTest : public QObject {
       setting.initValue().setText(value);
       return request;
     };
-    for (const char* key : {"worker.program", "sensors.program", "remote.listen", "cache.folder"}) {
+    for (const char* key : {"worker.program", "sensors.program", "remote.listen", "network.direct",
+                            "network.direct_listen", "cache.folder"}) {
       QVERIFY2(refused(change(key, "")), key);
     }
     QCOMPARE(world.settings->now().text("remote.listen"), world.address);

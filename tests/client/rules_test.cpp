@@ -849,6 +849,8 @@ class RulesTest : public QObject {
         {"remote.listen", std::string("0.0.0.0"), "character 8"},
         {"remote.listen", std::string("::1:7411"), "character 1"},
         {"remote.listen", std::string("host:0"), "port"},
+        {"network.direct_listen", std::string("0.0.0.0:7412"), nullptr},
+        {"network.direct_listen", std::string("host:0"), "port"},
         {"remote.listen", std::string("host:65536"), "port"},
         {"remote.listen", std::string("host:65535"), nullptr},
         {"remote.listen", std::string("[::1:7411"), "bracket"},

@@ -1,5 +1,6 @@
 #include "tests/coordinator/world.h"
 
+#include <capnp/message.h>
 #include <kj/async-io.h>
 #include <kj/debug.h>
 
@@ -13,16 +14,28 @@ namespace shoal::test {
 namespace {
 
 constexpr Millis kTick{10};
+constexpr uint16_t kFakePort = 7412;
 constexpr Millis kPingInterval{1000};
 constexpr Millis kVirtualTimeMax{600'000};
 
-class FakeStageServer final : public rpc::Stage::Server {
+bool is_finite(ByteSpan hidden) {
+  for (size_t at = 0; at < hidden.size(); at += sizeof(float)) {
+    if (!std::isfinite(std::bit_cast<float>(load_le<uint32_t>(hidden.data() + at)))) return false;
+  }
+  return true;
+}
+
+class FakeStageServer final : public rpc::DirectStage::Server {
  public:
   FakeStageServer(FakeHost& host, int first, int last) : host_(host), stage_(first, last) {
     host_.stages_open += 1;
     host_.stages_opened += 1;
   }
-  ~FakeStageServer() noexcept(false) { host_.stages_open -= 1; }
+  ~FakeStageServer() noexcept(false) {
+    host_.stages_open -= 1;
+    leave(inputs_);
+    leave(outputs_);
+  }
 
   kj::Promise<void> shape(ShapeContext context) override {
     auto results = context.getResults();
@@ -34,55 +47,189 @@ class FakeStageServer final : public rpc::Stage::Server {
   }
 
   kj::Promise<void> step(StepContext context) override {
-    const bool faulty = host_.fault != Fault::kNone && host_.fault != Fault::kNoOpen &&
-                        host_.fault != Fault::kDeny && host_.steps++ == host_.fault_at_step;
+    context.allowCancellation();
+    bool faulty = false;
+    kj::Promise<void> begun = begin_step(context.getParams().getInput().getPositions()[0], faulty);
+    return begun.then([this, context = kj::mv(context), faulty]() mutable {
+      const auto input = context.getParams().getInput();
+      const ByteSpan hidden = input.isHidden() ? rpc::bytes_of(input.getHidden()) : ByteSpan();
+      answer(input, hidden, context.getResults().initOutput(), faulty);
+    });
+  }
+
+  // ---- With neighbours
+
+  kj::Promise<void> expect(ExpectContext context) override {
+    require_direct(host_.options.listens);
+    const auto end = context.getParams().getEnd();
+    auto path = kj::refcounted<FakePath>();
+    World::Expected& expected = host_.world.expected_paths[token_of(end)];
+    expected.path = kj::addRef(*path);
+    expected.host = &host_;
+    take(end.getSide(), kj::mv(path));
+    return kj::READY_NOW;
+  }
+
+  kj::Promise<void> dial(DialContext context) override {
+    require_direct(true);
+    const auto params = context.getParams();
+    const auto found = host_.world.expected_paths.find(token_of(params.getEnd()));
+    if (found == host_.world.expected_paths.end() || found->second.host->unreachable ||
+        params.getPort() != kFakePort || params.getPin() != found->second.host->options.name) {
+      rpc::throw_error({ErrorCode::kUnavailable, "nothing listens there"});
+    }
+    found->second.host->dialled += 1;
+    take(params.getEnd().getSide(), kj::mv(found->second.path));
+    host_.world.expected_paths.erase(found);
+    context.getResults().setRoundTripMicros(10);
+    return kj::READY_NOW;
+  }
+
+  kj::Promise<void> stepDirect(StepDirectContext context) override {
+    require_direct(true);
+    context.allowCancellation();
+    bool faulty = false;
+    kj::Promise<void> begun = begin_step(context.getParams().getInput().getPositions()[0], faulty);
+    return begun.then([this, context = kj::mv(context), faulty]() mutable -> kj::Promise<void> {
+      const auto params = context.getParams();
+      if (!params.getFromNeighbour()) {
+        const auto input = params.getInput();
+        const ByteSpan hidden = input.isHidden() ? rpc::bytes_of(input.getHidden()) : ByteSpan();
+        return answer_direct(context, to_vector(hidden), faulty);
+      }
+      return next_block().then(
+          [this, context = kj::mv(context), faulty](kj::Maybe<FakePath::Block> came) mutable {
+            KJ_IF_MAYBE (block, came) {
+              if (!is_finite(block->hidden)) {
+                context.getResults().initOutput().setNotDone("the rows are not finite");
+                return kj::Promise<void>(kj::READY_NOW);
+              }
+              return answer_direct(context, block->hidden, faulty);
+            }
+            context.getResults().initOutput().setNotDone("the neighbour has gone");
+            return kj::Promise<void>(kj::READY_NOW);
+          });
+    });
+  }
+
+  kj::Promise<void> outputs(OutputsContext context) override {
+    require_direct(true);
+    const auto params = context.getParams();
+    ByteVector hidden;
+    for (uint32_t i = 0; i < params.getRows(); ++i) {
+      const auto row = passed_.find(params.getFirst() + i);
+      if (row == passed_.end() || errs(PathFault::kHandsNothing, params.getFirst())) {
+        rpc::throw_error({ErrorCode::kNotFound, "those rows were not passed on"});
+      }
+      hidden.insert(hidden.end(), row->second.begin(), row->second.end());
+    }
+    if (errs(PathFault::kHandsOther, params.getFirst() + params.getRows() - 1)) {
+      hidden.back() ^= std::byte{1};
+    }
+    context.getResults().setHidden(rpc::kj_bytes(hidden));
+    return kj::READY_NOW;
+  }
+
+ private:
+  static std::string token_of(rpc::PathEnd::Reader end) {
+    return hex_encode(rpc::bytes_of(end.getToken()));
+  }
+  void require_direct(bool allowed) const {
+    if (!host_.options.direct || !allowed) {
+      kj::throwFatalException(KJ_EXCEPTION(UNIMPLEMENTED, "an old host"));
+    }
+  }
+  bool errs(PathFault fault, int64_t position) const {
+    return host_.path_fault == fault && position >= host_.path_fault_from;
+  }
+  static void leave(kj::Own<FakePath>& path) {
+    if (path.get() == nullptr) return;
+    path->over = true;
+    path->wake();
+    path = nullptr;
+  }
+  void take(rpc::PathEnd::Side side, kj::Own<FakePath> path) {
+    kj::Own<FakePath>& own = side == rpc::PathEnd::Side::INPUTS ? inputs_ : outputs_;
+    leave(own);
+    own = kj::mv(path);
+    if (side == rpc::PathEnd::Side::OUTPUTS) passed_.clear();
+  }
+  // Empty when none can come any more.
+  kj::Promise<kj::Maybe<FakePath::Block>> next_block() {
+    if (inputs_.get() == nullptr) return kj::Maybe<FakePath::Block>();
+    auto pair = kj::newPromiseAndFulfiller<kj::Maybe<FakePath::Block>>();
+    inputs_->waiting.push_back(kj::mv(pair.fulfiller));
+    inputs_->wake();
+    return kj::mv(pair.promise);
+  }
+
+  kj::Promise<void> answer_direct(StepDirectContext context, const ByteVector& hidden,
+                                  bool faulty) {
+    const auto params = context.getParams();
+    capnp::MallocMessageBuilder message;
+    auto computed = message.initRoot<rpc::StepOutput>();
+    answer(params.getInput(), hidden, computed, faulty);
+    auto output = context.getResults().initOutput();
+    if (params.getFromNeighbour()) {
+      output.setReceived(rpc::kj_bytes(digest_of(hidden).bytes));
+    }
+    if (!params.getToNeighbour()) {
+      output.setOutput(computed);
+      return kj::READY_NOW;
+    }
+    ByteVector rows = to_vector(rpc::bytes_of(computed.getHidden()));
+    const uint32_t first = params.getInput().getPositions()[0];
+    const uint32_t count = params.getInput().getPositions().size();
+    for (uint32_t i = 0; i < count; ++i) {
+      const auto row = rows.begin() + static_cast<ptrdiff_t>(i * kToyWidth * sizeof(float));
+      passed_[first + i] = ByteVector(row, row + kToyWidth * sizeof(float));
+    }
+    host_.passed_rows += count;
+    output.setPassedOn(rpc::kj_bytes(digest_of(rows).bytes));
+    if (errs(PathFault::kOtherRows, first)) rows.front() ^= std::byte{1};
+    if (outputs_.get() != nullptr && !errs(PathFault::kNothing, first)) {
+      outputs_->blocks.push_back({first, std::move(rows)});
+      outputs_->wake();
+    }
+    return kj::READY_NOW;
+  }
+
+  // Waits for as long as a step takes, and errs where it is to.
+  kj::Promise<void> begin_step(uint32_t first, bool& faulty) {
+    faulty = host_.fault != Fault::kNone && host_.fault != Fault::kNoOpen &&
+             host_.fault != Fault::kDeny && host_.steps++ == host_.fault_at_step;
     if (faulty) {
       if (host_.fault == Fault::kDrop) {
-        context.allowCancellation();
         host_.world.tasks().add(kj::evalLater([&host = host_] { host.kill(); }));
         return kj::NEVER_DONE;
       }
       if (host_.fault == Fault::kHang) host_.silent = true;
-      if (host_.fault == Fault::kHang || host_.fault == Fault::kStall) {
-        context.allowCancellation();
-        return kj::NEVER_DONE;
-      }
+      if (host_.fault == Fault::kHang || host_.fault == Fault::kStall) return kj::NEVER_DONE;
       if (host_.fault == Fault::kRefuse)
         rpc::throw_error({ErrorCode::kNonFinite,
                           host_.refusal.empty() ? "an op made an infinity" : host_.refusal});
     }
-    if (host_.step_ms == 0 && !host_.before_answer) return answer(kj::mv(context), faulty);
-    context.allowCancellation();
-    if (host_.before_answer) {
-      const uint32_t first = context.getParams().getInput().getPositions()[0];
-      return host_.before_answer(first).then([this, context = kj::mv(context), faulty]() mutable {
-        return answer(kj::mv(context), faulty);
-      });
-    }
-    return host_.world.timer.afterDelay(static_cast<int64_t>(host_.step_ms) * kj::MILLISECONDS)
-        .then([this, context = kj::mv(context), faulty]() mutable {
-          return answer(kj::mv(context), faulty);
-        });
+    if (host_.before_answer) return host_.before_answer(first);
+    if (host_.step_ms == 0) return kj::READY_NOW;
+    return host_.world.timer.afterDelay(static_cast<int64_t>(host_.step_ms) * kj::MILLISECONDS);
   }
 
- private:
   bool lies_at(uint32_t position) const {
     return host_.lies_from >= 0 && position >= host_.lies_from;
   }
 
-  kj::Promise<void> answer(StepContext context, bool faulty) {
-    const auto input = context.getParams().getInput();
+  void answer(rpc::StepInput::Reader input, ByteSpan hidden_rows, rpc::StepOutput::Builder output,
+              bool faulty) {
     const auto positions = input.getPositions();
-    auto output = context.getResults().initOutput();
     std::vector<std::vector<float>> rows;
     for (uint i = 0; i < positions.size(); ++i) {
       std::vector<float> row(kToyWidth);
       if (stage_.is_head()) {
         row = {static_cast<float>(input.getTokens()[i])};
       } else {
-        const ByteSpan bytes = rpc::bytes_of(input.getHidden());
         for (size_t k = 0; k < kToyWidth; ++k) {
-          row[k] = std::bit_cast<float>(load_le<uint32_t>(bytes.data() + (i * kToyWidth + k) * 4));
+          row[k] =
+              std::bit_cast<float>(load_le<uint32_t>(hidden_rows.data() + (i * kToyWidth + k) * 4));
         }
       }
       row = stage_.step(positions[i], row);
@@ -98,7 +245,7 @@ class FakeStageServer final : public rpc::Stage::Server {
         if (lies_at(positions[draws[i].getRow()])) tokens.set(i, tokens[i] == 40 ? 41 : 40);
         if (faulty && host_.fault == Fault::kToken) tokens.set(i, kToyVocabulary);
       }
-      return kj::READY_NOW;
+      return;
     }
     ByteWriter hidden;
     for (uint i = 0; i < positions.size(); ++i) {
@@ -114,14 +261,15 @@ class FakeStageServer final : public rpc::Stage::Server {
     ByteVector bytes = hidden.take();
     if (faulty && host_.fault == Fault::kShort) bytes.pop_back();
     output.setHidden(rpc::kj_bytes(bytes));
-    return kj::READY_NOW;
   }
 
   FakeHost& host_;
   ToyStage stage_;
+  kj::Own<FakePath> inputs_, outputs_;     // Null: there is no path.
+  std::map<uint32_t, ByteVector> passed_;  // Rows, by position.
 };
 
-class FakeHostServer final : public rpc::Host::Server {
+class FakeHostServer final : public rpc::DirectHost::Server {
  public:
   explicit FakeHostServer(FakeHost& host) : host_(host) {}
 
@@ -158,6 +306,17 @@ class FakeHostServer final : public rpc::Host::Server {
 
   kj::Promise<void> ping(PingContext) override {
     if (host_.silent) return kj::NEVER_DONE;
+    return kj::READY_NOW;
+  }
+
+  kj::Promise<void> door(DoorContext context) override {
+    if (!host_.options.direct) kj::throwFatalException(KJ_EXCEPTION(UNIMPLEMENTED, "an old host"));
+    auto results = context.getResults();
+    results.setDials(true);
+    if (host_.options.listens) {
+      results.setPort(kFakePort);
+      results.setPin(host_.options.name);
+    }
     return kj::READY_NOW;
   }
 

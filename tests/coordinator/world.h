@@ -5,7 +5,9 @@
 #include <kj/async.h>
 #include <kj/timer.h>
 
+#include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,6 +20,7 @@
 #include "coordinator/coordinator.h"
 #include "schema/admin.capnp.h"
 #include "schema/coordinator.capnp.h"
+#include "schema/direct.capnp.h"
 #include "schema/receipt.h"
 #include "schema/transport.h"
 #include "tests/coordinator/toy_model.h"
@@ -37,6 +40,15 @@ enum class Fault {
   kDeny,       // A stage is refused because the owner does not want such work.
 };
 
+// How a host that passes rows on to its neighbours errs, from `path_fault_from` on.
+enum class PathFault {
+  kNone,
+  kOtherRows,    // Sends its neighbour other rows than it says.
+  kNothing,      // Sends its neighbour nothing.
+  kHandsOther,   // Hands the coordinator other rows than it passed on.
+  kHandsNothing  // Or none.
+};
+
 struct HostOptions {
   std::string name = "host";
   std::string invite;  // Empty: the world's own.
@@ -47,9 +59,34 @@ struct HostOptions {
   rpc::DeviceReport::State state = rpc::DeviceReport::State::READY;
   uint64_t available_ms = 0;
   bool has_worker = true;
+  bool direct = false;   // Passes rows on to its neighbours.
+  bool listens = false;  // And may be dialled by them.
 };
 
 class World;
+
+// Between two stages, in this process.
+struct FakePath : kj::Refcounted {
+  struct Block {
+    uint32_t first = 0;
+    ByteVector hidden;
+  };
+  std::deque<Block> blocks;
+  // Steps, in order. Empty: none can come any more.
+  std::deque<kj::Own<kj::PromiseFulfiller<kj::Maybe<Block>>>> waiting;
+  bool over = false;
+  void wake() {
+    while (!waiting.empty() && (over || !blocks.empty())) {
+      kj::Maybe<Block> block;
+      if (!blocks.empty()) {
+        block = std::move(blocks.front());
+        blocks.pop_front();
+      }
+      waiting.front()->fulfill(kj::mv(block));
+      waiting.pop_front();
+    }
+  }
+};
 
 class FakeHost {
  public:
@@ -90,7 +127,12 @@ class FakeHost {
   int full_opens = 0;   // Refuses so many openings, as it has no room.
   bool read_shards_on_open = true;
   std::vector<SecretBytes> keys_seen;
-  std::string refusal;  // What its errors say; empty: something usual.
+  PathFault path_fault = PathFault::kNone;
+  int64_t path_fault_from = 0;
+  bool unreachable = false;  // Whoever dials it is refused.
+  int dialled = 0;           // By others.
+  int64_t passed_rows = 0;   // To neighbours.
+  std::string refusal;       // What its errors say; empty: something usual.
 
   kj::Maybe<rpc::HostSession::Client> session;
 
@@ -169,6 +211,12 @@ class World {
   const char* store_vfs = nullptr;  // For the next start().
   std::unique_ptr<Coordinator> coordinator;
   std::vector<std::unique_ptr<FakeHost>> hosts;
+  // Whom hosts expect, by the token; and at which of them.
+  struct Expected {
+    kj::Own<FakePath> path;
+    FakeHost* host = nullptr;
+  };
+  std::map<std::string, Expected> expected_paths;
   kj::TaskSet& tasks();
 
  private:

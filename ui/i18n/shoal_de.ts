@@ -1487,6 +1487,18 @@ während ein Koordinator weg ist.</translation>
         <translation>Ob Arbeit einer Art angenommen wird, über die Sie noch nicht entschieden haben.</translation>
     </message>
     <message>
+        <source>Exchange the data of shared work with other computers directly where that works, instead of
+through the coordinator. They learn this computer&apos;s address.</source>
+        <translation>Daten gemeinsamer Arbeit mit anderen Rechnern direkt austauschen, wo das geht, statt
+über den Koordinator. Diese erfahren dabei die Adresse dieses Rechners.</translation>
+    </message>
+    <message>
+        <source>Where those computers may connect for that, as &quot;0.0.0.0:7412&quot;. Empty: nowhere; this
+computer only connects to them.</source>
+        <translation>Wo diese Rechner sich dafür verbinden dürfen, wie „0.0.0.0:7412“. Leer: nirgends; dieser
+Rechner verbindet sich nur mit ihnen.</translation>
+    </message>
+    <message>
         <source>Where user interfaces of other machines may connect after pairing, as &quot;0.0.0.0:7411&quot;.
 Empty: nowhere.</source>
         <translation>Wo Fenster anderer Rechner sich nach dem Koppeln verbinden dürfen, wie „0.0.0.0:7411“.
@@ -1747,6 +1759,14 @@ Leer: nirgends.</translation>
     <message>
         <source>Program that watches the computer</source>
         <translation>Programm, das den Rechner beobachtet</translation>
+    </message>
+    <message>
+        <source>Connect to other computers directly</source>
+        <translation>Direkt mit anderen Rechnern verbinden</translation>
+    </message>
+    <message>
+        <source>Address for direct connections</source>
+        <translation>Adresse für direkte Verbindungen</translation>
     </message>
     <message>
         <source>Address for other machines</source>

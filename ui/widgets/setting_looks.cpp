@@ -66,6 +66,10 @@ constexpr SettingLook kLooks[] = {
     {"rules.transfer_bytes_month", QT_TRANSLATE_NOOP("settings", "Transfer in a month, at most"),
      kNetwork, QT_TRANSLATE_NOOP("settings", "GB"), QT_TRANSLATE_NOOP("settings", "no limit"),
      kBytes},
+    {"network.direct", QT_TRANSLATE_NOOP("settings", "Connect to other computers directly"),
+     kNetwork},
+    {"network.direct_listen", QT_TRANSLATE_NOOP("settings", "Address for direct connections"),
+     kNetwork},
 
     {"rules.memory_free_bytes_min", QT_TRANSLATE_NOOP("settings", "Memory that stays free"),
      kMemory, QT_TRANSLATE_NOOP("settings", "GB"), nullptr, kBytes},
